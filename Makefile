@@ -1,0 +1,36 @@
+# Every target sets up what it needs: only Python 3.11+ and make have to be there.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help setup test test-slow check format docs-figures bench clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(READY)  ## a virtual environment with the tested versions
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+test: $(READY)  ## the default test suite (slow tests left out)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: $(READY)  ## learning runs and long studies only
+	$(BIN)/python -m pytest -m slow
+
+check: $(READY)  ## format, lint, types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+
+format: $(READY)  ## format and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info

@@ -1,0 +1,37 @@
+"""The nouns of the equations: the traced numbers, one bootstrap, a policy."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+Number: TypeAlias = float | Float[Array, "..."]  # noqa: UP040 (jaxtyping reads it at run time)
+
+
+class HParams(NamedTuple):
+    """Every number that stands in a target. All are traced: a grid of them is one program."""
+
+    q: Number = 2.0  # entropic index
+    alpha: Number = 0.03  # weight of the entropy; the Shannon tau, and CVI's sigma + tau
+    beta: Number = 0.99  # weight of the advantage or of the log-policy
+    gamma: Number = 0.99  # discount
+    k: Number = 0.5  # the entropy's own factor: 1/2 in the paper, 1 for Shannon's
+    entropy: Number = 0.0  # 1 adds alpha H(pi') to the bootstrap, 0 leaves it out
+    log_weight: Number = 0.03  # weight of the log-policy: alpha in eq. 8; 1 is the bare ln pi
+    clip: Number = -float("inf")  # l0, the lower bound of the weighted log-policy
+    delta: Number = 1e-8  # Delta, added to pi under a logarithm
+
+
+class Bootstrap(NamedTuple):
+    """One transition with the target network's values at both ends."""
+
+    Q: Float[Array, "A"]  # action values at s
+    a: Int[Array, ""]
+    r: Float[Array, ""]
+    discount: Float[Array, ""]  # gamma, or 0 where the episode terminated
+    Z: Float[Array, "A *N"]  # at s': action values, or N quantiles of each
+    key: PRNGKeyArray  # for targets that draw a number (SAL)
+
+
+Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]
+Target = Callable[[Bootstrap, HParams, Policy], Float[Array, "*N"]]
