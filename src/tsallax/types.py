@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-Number: TypeAlias = float | Float[Array, "..."]  # noqa: UP040 (jaxtyping reads it at run time)
+Number: TypeAlias = float | Float[Array, "..."]
 
 
 class HParams(NamedTuple):

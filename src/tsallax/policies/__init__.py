@@ -1,0 +1,180 @@
+"""The regularised greedy step: from action values to a policy."""
+
+import functools
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from tsallax import checks
+from tsallax.policies.approximate import (
+    linear_policy,
+    normalise,
+    paper_normalised_policy,
+    paper_policy,
+    printed_policy,
+)
+from tsallax.policies.closed import greedy, softmax, sparsemax, sparsemax_value
+from tsallax.policies.deformed import q_exp, q_log
+from tsallax.policies.entropy import kl_divergence, shannon_entropy, tsallis_entropy
+from tsallax.policies.exact import entmax
+from tsallax.policies.exploration import epsilon_greedy, sample
+from tsallax.types import HParams, Number, Policy
+
+__all__ = [
+    "METHODS",
+    "Method",
+    "entmax",
+    "epsilon_greedy",
+    "greedy",
+    "kl_divergence",
+    "make_policy",
+    "normalise",
+    "q_exp",
+    "q_log",
+    "sample",
+    "shannon_entropy",
+    "softmax",
+    "sparsemax",
+    "sparsemax_value",
+    "tsallis_entropy",
+    "tsallis_policy",
+    "tsallis_value",
+]
+
+Method = Literal["exact", "paper", "paper-normalised", "linear", "printed"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+_APPROXIMATIONS: dict[str, Callable] = {
+    "paper": paper_policy,
+    "paper-normalised": paper_normalised_policy,
+    "linear": linear_policy,
+    "printed": printed_policy,
+}
+
+
+def tsallis_policy(
+    Q: Float[Array, "..."],
+    q: Number = 2.0,
+    alpha: Number = 0.03,
+    k: Number = 0.5,
+    method: Method = "exact",
+) -> Float[Array, "..."]:
+    """The policy that maximises `<pi,Q> + alpha H_q(pi)`, over the last axis of `Q`.
+
+    `q`, `alpha` and `k` broadcast against the leading axes of `Q` and may be traced: one compiled
+    program serves every q. At q = 1 it is `softmax(Q/(k alpha))`, at q = 2 `sparsemax` (of
+    `Q/(2 k alpha)`), at q = inf greedy with ties shared evenly. It is differentiable in all its
+    numbers, by the implicit function theorem.
+
+    Args:
+        Q: action values, any shape; the last axis is the actions.
+        q: entropic index. Positive for `exact`; the approximations also take q <= 0.
+        alpha: weight of the entropy, positive.
+        k: the entropy's own factor, positive: 1/2 in the paper.
+        method: `exact`, or one of the paper's approximations: `paper` (eq. 7; does not sum to
+            one), `paper-normalised`, `linear`, `printed` (the main text's constant). At q = 1, 2
+            and inf all of them are the closed form.
+
+    Bad numbers raise `ValueError` where they are concrete. Where they are traced: `alpha <= 0`,
+    `k <= 0`, and for `exact` `q <= 0`, give the greedy policy; an action value of -inf is ruled
+    out; a row with NaN or +inf is NaN.
+    """
+    Q = _floating(Q)
+    checks.require_actions("Q", Q)
+    checks.require_finite("Q", Q)
+    checks.require_positive("alpha", alpha)
+    checks.require_positive("k", k)
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
+    if method == "exact":
+        checks.require_positive("q", q, hint="; for q <= 0 the entropy has no maximising policy")
+    batch = jnp.broadcast_shapes(Q.shape[:-1], jnp.shape(q), jnp.shape(alpha), jnp.shape(k))
+    Q = jnp.broadcast_to(Q, (*batch, Q.shape[-1]))
+    alpha, k = _column(alpha, batch, Q.dtype), _column(k, batch, Q.dtype)
+    if isinstance(q, int | float) and q in _CLOSED:
+        bad = (alpha <= 0) | (k <= 0) | (alpha * k == 0)
+        return _mend(_CLOSED[q](Q, jnp.where(bad, 1, alpha), jnp.where(bad, 1, k)), Q, bad)
+    return _general(Q, _column(q, batch, Q.dtype), alpha, k, method)
+
+
+# A Python number picks its closed form before tracing; the general program agrees with it.
+_CLOSED: dict[float, Callable] = {
+    1: lambda Q, alpha, k: softmax(Q, k * alpha),
+    2: lambda Q, alpha, k: sparsemax(Q / (2 * k * alpha)),
+    float("inf"): lambda Q, alpha, k: greedy(Q),
+}
+
+
+def _general(Q, q, alpha, k, method: Method):
+    weight = alpha * k * q if method == "exact" else alpha * k
+    bad = (alpha <= 0) | (k <= 0) | (weight == 0) | ((q <= 0) & (method == "exact"))
+    shannon, hard = q == 1, jnp.isinf(q) | bad
+    alpha, k = jnp.where(bad, 1, alpha), jnp.where(bad, 1, k)
+    q = jnp.where(shannon | hard, 2, q)
+    if method == "exact":
+        pi = entmax(Q, q, alpha * k * q)
+    else:
+        pi = _APPROXIMATIONS[method](Q / alpha, q, k)
+    pi = jnp.where(shannon, softmax(Q, k * alpha), pi)
+    return _mend(pi, Q, hard)
+
+
+def _mend(pi, Q, hard):
+    """Greedy where there is no regularisation; NaN where the values are no numbers."""
+    broken = jnp.any(jnp.isnan(Q) | (Q == jnp.inf), -1, keepdims=True)
+    return jnp.where(broken, jnp.nan, jnp.where(hard, greedy(Q), pi))
+
+
+@jax.custom_jvp
+def _value(Q, q, alpha, k):
+    return _value_of(tsallis_policy(Q, q, alpha, k), Q, q, alpha, k)
+
+
+def _value_of(pi, Q, q, alpha, k):
+    top = jnp.max(Q, -1)  # `<pi,Q>` of large values loses no digits to their offset
+    return top + jnp.sum(pi * (Q - top[..., None]), -1) + alpha * tsallis_entropy(pi, q, k)
+
+
+@_value.defjvp
+def _value_jvp(primals, tangents):
+    """The envelope theorem: pi is a maximiser, so only the explicit numbers move the value."""
+    pi = tsallis_policy(*primals)
+    top = jnp.max(primals[0], -1, keepdims=True)
+
+    def explicit(Q, q, alpha, k):
+        return jnp.sum(pi * (Q - top), -1) + alpha * tsallis_entropy(pi, q, k)
+
+    value, slope = jax.jvp(explicit, primals, tangents)
+    return value + top[..., 0], slope
+
+
+def tsallis_value(
+    Q: Float[Array, "..."], q: Number = 2.0, alpha: Number = 0.03, k: Number = 0.5
+) -> Float[Array, "..."]:
+    """The regularised value `max_pi <pi,Q> + alpha H_q(pi)`; its gradient in Q is the policy."""
+    Q = _floating(Q)
+    batch = jnp.broadcast_shapes(Q.shape[:-1], jnp.shape(q), jnp.shape(alpha), jnp.shape(k))
+    numbers = (jnp.broadcast_to(jnp.asarray(x, Q.dtype), batch) for x in (q, alpha, k))
+    return _value(jnp.broadcast_to(Q, (*batch, Q.shape[-1])), *numbers)
+
+
+@functools.cache  # one function a method, so that programs compiled for it are found again
+def make_policy(method: Method = "exact") -> Policy:
+    """The policy of an agent: `(Q, hp) -> pi` by one of the methods."""
+
+    def policy(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
+        return tsallis_policy(Q, hp.q, hp.alpha, hp.k, method)
+
+    return policy
+
+
+def _floating(Q) -> Float[Array, "..."]:
+    Q = jnp.asarray(Q)
+    return Q if jnp.issubdtype(Q.dtype, jnp.floating) else Q.astype(jnp.float32)
+
+
+def _column(x, batch, dtype):
+    return jnp.broadcast_to(jnp.asarray(x, dtype), batch)[..., None]

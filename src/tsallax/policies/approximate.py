@@ -1,0 +1,77 @@
+"""The paper's approximations of the Tsallis policy, by a first-order expansion of the root.
+
+All take `z = Q/alpha`. Slips of the text are settled in docs/errata.md.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from tsallax.policies.closed import sparsemax
+
+
+def paper_policy(
+    z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
+) -> Float[Array, "*batch A"]:
+    """`[z - psi~]+^(1/(q-1))` (eq. 7), psi~ with the appendix's constant `kq - kq/(q-1)`.
+
+    It does not sum to one: the expansion drops the factor `(q-1)/(kq)`.
+    """
+    return _root(z, q, k, k * q - k * q / (q - 1))
+
+
+def paper_normalised_policy(
+    z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
+) -> Float[Array, "*batch A"]:
+    """`paper_policy` divided by its sum; greedy where nothing is left."""
+    return normalise(paper_policy(z, q, k), z)
+
+
+def printed_policy(
+    z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
+) -> Float[Array, "*batch A"]:
+    """Eq. 7 with the main text's constant, `q/2 - q/(q-2)` at k = 1/2: wrong, kept for study."""
+    return _root(z, q, k, k * q - 2 * k * q / (q - 2))
+
+
+def linear_policy(
+    z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
+) -> Float[Array, "*batch A"]:
+    """The expansion itself, `1 + ((z - psi~)(q-1)/(kq) - 1)/(q-1)`: just `sparsemax(z/(kq))`."""
+    return sparsemax(z / (k * q))
+
+
+def normalise(
+    weights: Float[Array, "*batch A"], Q: Float[Array, "*batch A"]
+) -> Float[Array, "*batch A"]:
+    """Weights that sum to one; where nothing is left, the first best action of `Q`."""
+    top = jnp.max(weights, -1, keepdims=True)
+    scaled = weights / jnp.where(top > 0, top, 1)  # their sum cannot overflow
+    best = jnp.argmax(Q, -1, keepdims=True) == jnp.arange(Q.shape[-1]).reshape(
+        (1,) * (Q.ndim - 1) + (-1,)
+    )
+    scaled = jnp.where(top > 0, scaled, best.astype(Q.dtype))
+    return scaled / jnp.sum(scaled, -1, keepdims=True)
+
+
+def _root(z, q, k, constant):
+    """`[z - psi~]+^(1/(q-1))` on S, `psi~ = (sum_S z - kq)/K + constant`; 0 outside S."""
+    z = z - jnp.max(z, -1, keepdims=True)
+    S, K = _support(z, k * q, constant)
+    psi = (jnp.sum(jnp.where(S, z, 0), -1, keepdims=True) - k * q) / K + constant
+    # A bracket that rounds to 0 counts as outside S: for q < 1 its root would be infinite.
+    inside = S & (z > psi)
+    return jnp.where(inside, jnp.where(inside, z - psi, 1) ** (1 / (q - 1)), 0)
+
+
+def _support(z, kq, constant) -> tuple[Bool[Array, "*batch A"], Float[Array, "*batch 1"]]:
+    """The i best actions for the largest i with `kq + i z_(i) > sum_{j<=i} z_(j) + i constant`.
+
+    A tie at the edge is broken by the lower index. K is at least 1, also where S is empty.
+    """
+    order = jnp.argsort(z, -1, descending=True, stable=True)
+    ranked = jnp.take_along_axis(z, order, -1)
+    i = jnp.arange(1, z.shape[-1] + 1, dtype=z.dtype).reshape((1,) * (z.ndim - 1) + (-1,))
+    allowed = kq + i * ranked > jnp.cumsum(ranked, -1) + i * constant
+    K = jnp.max(jnp.where(allowed, i, 0), -1, keepdims=True)
+    rank = jnp.argsort(order, -1)
+    return rank < K, jnp.maximum(K, 1)

@@ -1,0 +1,174 @@
+"""(Approximate) dynamic programming with the deep agents' own targets, averaged exactly over P."""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from tsallax.operators import get_algorithm, make_hparams
+from tsallax.policies import Method, kl_divergence, make_policy, normalise
+from tsallax.tabular.mdp import MDP
+from tsallax.types import Bootstrap, HParams, Policy, Target
+
+
+class Solution(NamedTuple):
+    """What `solve` found, and how: row i of a trace is after i + 1 iterations."""
+
+    Q: Float[np.ndarray, "S A"]
+    pi: Float[np.ndarray, "S A"]  # the policy of Q, renormalised where it needs to be
+    V: Float[np.ndarray, "S"]  # its value, without entropy
+    best_V: Float[np.ndarray, "S"]
+    errors: Float[np.ndarray, "iterations"]  # max_s V*(s) - V_pi(s)
+    kl: Float[np.ndarray, "iterations"]  # mean_s KL(pi_{i+1} || pi_i), inf for a lost action
+    action_gap: Float[np.ndarray, "iterations"]  # mean_s Q(1) - Q(2)
+
+    @property
+    def share(self) -> float:
+        """The policy's return as a share of the optimal one, mean over states."""
+        return float(self.V.mean() / self.best_V.mean())
+
+
+def apply_target(
+    mdp: MDP,
+    Q: Float[Array, "S A"],
+    Y: Float[Array, "S A"],
+    target: Target,
+    hp: HParams,
+    policy: Policy,
+    key: PRNGKeyArray,
+) -> Float[Array, "S A"]:
+    """`E_{s'}[target]` at every (s, a), with the policies of Q but the values of Y at s'.
+
+    Every value is a pi'-average of atoms and pi' depends on their mean alone. So the first of the
+    two atoms (Y, 2Q - Y), whose mean is Q, gives `r + gamma P (<pi_Q, Y> + entropy) + bonus`.
+    """
+    Z = jnp.stack([Y, 2 * Q - Y], -1)
+    actions = jnp.arange(Q.shape[1])
+
+    def one(Q_s, a, r, Z_next):
+        return target(Bootstrap(Q_s, a, r, jnp.asarray(mdp.gamma), Z_next, key), hp, policy)[0]
+
+    next_states = jax.vmap(one, (None, None, None, 0))
+    every_action = jax.vmap(next_states, (None, 0, 0, None))
+    every_state = jax.vmap(every_action, (0, None, 0, None))
+    return jnp.sum(mdp.P * every_state(Q, actions, jnp.asarray(mdp.r), Z), -1)
+
+
+def iterate(
+    mdp: MDP,
+    Q: Float[Array, "S A"],
+    target: Target,
+    hp: HParams,
+    policy: Policy,
+    key: PRNGKeyArray,
+    m: float = 1,
+) -> Float[Array, "S A"]:
+    """`T^m Q + bonus(Q)` (eq. 11): value iteration at m = 1, policy iteration at m = inf."""
+    step = partial(apply_target, mdp, Q, target=target, policy=policy, key=key)
+    backup = partial(step, hp=hp._replace(beta=0.0))  # without its bonus a target is T alone
+    full = step(Q, hp=hp)
+    if m == 1:
+        return full
+    once = backup(Q)
+    if math.isinf(m):
+        Y = _affine_fixed_point(backup, Q)
+    else:
+        Y = jax.lax.fori_loop(1, int(m), lambda _, Y: backup(Y), once)
+    return Y + full - once
+
+
+def _affine_fixed_point(f, like: Float[Array, "S A"]) -> Float[Array, "S A"]:
+    """The solution of `Y = f(Y)`, f affine."""
+    n = like.size
+    zero = jnp.zeros_like(like)
+    slope = jax.jacfwd(f)(zero).reshape(n, n)
+    return jnp.linalg.solve(jnp.eye(n) - slope, f(zero).reshape(n)).reshape(like.shape)
+
+
+def policy_value(mdp: MDP, pi: Float[Array, "S A"]) -> Float[Array, "S"]:
+    """`V_pi = (I - gamma P_pi)^{-1} r_pi`."""
+    P = jnp.einsum("sa,sat->st", pi, jnp.asarray(mdp.P))
+    r = jnp.sum(pi * mdp.r, -1)
+    return jnp.linalg.solve(jnp.eye(r.shape[0]) - mdp.gamma * P, r)
+
+
+def optimal_value(mdp: MDP) -> Float[np.ndarray, "S"]:
+    """V*, by policy iteration."""
+    best = mdp.r.argmax(-1)
+    rows = np.arange(mdp.r.shape[0])
+    while True:
+        V = np.linalg.solve(np.eye(len(rows)) - mdp.gamma * mdp.P[rows, best], mdp.r[rows, best])
+        Q = mdp.r + mdp.gamma * mdp.P @ V
+        # Only a real improvement moves the policy: rounding must not make it cycle.
+        better = np.where(Q.max(-1) > Q[rows, best] + 1e-12, Q.argmax(-1), best)
+        if (better == best).all():
+            return V
+        best = better
+
+
+def solve(
+    mdp: MDP,
+    algo: str = "tal",
+    *,
+    method: Method = "exact",
+    m: float = 1,
+    iterations: int = 1000,
+    noise: float = 0.0,
+    seed: int = 0,
+    **numbers: Any,
+) -> Solution:
+    """Iterate an algorithm on an MDP from Q = 0, in float64.
+
+    Args:
+        mdp: the problem; its gamma is used.
+        algo: a name of the table of algorithms.
+        method: how the Tsallis policy is computed, see `tsallis_policy`.
+        m: applications of the Bellman operator an iteration, 1 to infinity.
+        iterations: how many.
+        noise: standard deviation of the Gaussian error added to Q at each iteration.
+        seed: of the errors (equal for all algorithms) and of SAL's draws.
+        **numbers: q, alpha, beta and every other field of `HParams`.
+    """
+    if not (m >= 1 and (math.isinf(m) or m == int(m))):
+        raise ValueError(f"m must be a whole number from 1 to infinity, not {m}")
+    if iterations < 1 or noise < 0:
+        raise ValueError("iterations must be at least 1, and noise not negative")
+    if "gamma" in numbers:
+        raise ValueError("gamma belongs to the MDP")
+    row = get_algorithm(algo)
+    with jax.enable_x64(True):
+        hp = make_hparams(algo, gamma=mdp.gamma, **numbers)
+        hp = HParams(*(jnp.asarray(x, jnp.float64) for x in hp))
+        optimum = optimal_value(mdp)
+        keys = jax.random.split(jax.random.key(seed), iterations)
+        tsallis = make_policy(method)
+        Q, pi, V, traces = _run(
+            mdp, hp, optimum, noise, keys, row.target, tsallis, row.policy or tsallis, m
+        )
+        return Solution(*(np.asarray(x) for x in (Q, pi, V, optimum, *traces)))
+
+
+@partial(jax.jit, static_argnames=("target", "tsallis", "acting", "m"))
+def _run(mdp, hp, optimum, noise, keys, target, tsallis, acting, m):
+    """All iterations as one program, shared by every MDP of a size and every number."""
+
+    def act(Q):
+        return normalise(jax.vmap(acting, (0, None))(Q, hp), Q)
+
+    def step(carry, key):
+        Q, pi = carry
+        k_error, k_target = jax.random.split(key)
+        Y = iterate(mdp, Q, target, hp, tsallis, k_target, m)
+        Y = Y + noise * jax.random.normal(k_error, Y.shape)
+        new, top = act(Y), jax.lax.top_k(Y, min(2, Y.shape[-1]))[0]
+        error = jnp.max(optimum - policy_value(mdp, new))
+        kl = jnp.mean(kl_divergence(new, pi))
+        return (Y, new), (error, kl, jnp.mean(top[:, 0] - top[:, -1]))
+
+    start = jnp.zeros(mdp.r.shape)
+    (Q, pi), traces = jax.lax.scan(step, (start, act(start)), keys)
+    return Q, pi, policy_value(mdp, pi), traces
