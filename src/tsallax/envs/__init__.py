@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 
-from tsallax.envs.acrobot import acrobot
+from tsallax.envs import acrobot, cartpole
 from tsallax.envs.base import Environment, Outcome
-from tsallax.envs.cartpole import cartpole
 
 __all__ = ["CONSTRUCTORS", "Environment", "Outcome", "ids", "make"]
 
 CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
-    "Acrobot-v1": acrobot,
-    "CartPole-v1": cartpole,
+    "Acrobot-v1": acrobot.acrobot,
+    "CartPole-v1": cartpole.cartpole,
 }
 
 
