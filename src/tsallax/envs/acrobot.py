@@ -85,7 +85,7 @@ def observe(state: State) -> Float[Array, "6"]:
 
 def render(state: State) -> UInt8[Array, "240 240 3"]:
     theta1, theta2, _, _ = state.y
-    pivot = draw.point(0, 0)
+    pivot = draw.point(0.0, 0.0)
     elbow = pivot + LENGTH * draw.point(jnp.sin(theta1), -jnp.cos(theta1))
     tip = elbow + LENGTH * draw.point(jnp.sin(theta1 + theta2), -jnp.cos(theta1 + theta2))
 

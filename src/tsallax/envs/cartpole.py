@@ -71,8 +71,8 @@ def render(state: State) -> UInt8[Array, "160 320 3"]:
         # the track's two ends, and the two wheels, are one shape seen in a mirror
         end = draw.point(jnp.abs(p[0]) - MAX_X, p[1] - track)
         wheel = draw.point(jnp.abs(p[0] - x) - 0.2, p[1] - track - 0.1)
-        hub = draw.point(0, 0)
-        body = draw.rectangle(p, axle - draw.point(0, 0.1), draw.point(0.36, 0.13), 0.05)
+        hub = draw.point(0.0, 0.0)
+        body = draw.rectangle(p, axle - draw.point(0.0, 0.1), draw.point(0.36, 0.13), 0.05)
         return [
             (jnp.abs(p[1] - track) - 0.014, draw.GREY),
             (draw.rectangle(end, hub, draw.point(0.012, 0.13)), draw.GREY),
