@@ -323,8 +323,16 @@ def test_9_outside_the_support_the_weight_is_zero_and_never_infinite():
     assert outside.any()
     assert np.isfinite(weights).all()
     assert (weights[outside] == 0).all()
-    # The edge itself, z = psi~: the bracket is 0 and its root 0^(-1/2).
-    close(paper([0.0, -1.0, -9.0, -9.0], -1.0), [2, 0, 0, 0])
+
+
+def test_9_at_the_edge_of_the_support_a_bracket_that_rounds_to_zero_gives_no_infinity():
+    close(paper([0.0, -1.0, -9.0, -9.0], -1.0), [2, 0, 0, 0])  # z = psi~ exactly
+    second = np.linspace(-0.9, 0, len(Q_ROWS), dtype=np.float32)
+    third = (second - np.float32(1.75)) / 2  # where the test of i = 3 turns
+    for _ in range(3):
+        third = np.nextafter(third, np.float32(1))
+        weights = paper(np.stack([0 * third, second, third, third - 9], -1), -1.0)
+        assert np.isfinite(weights).all()
 
 
 def test_9_below_zero_the_worse_action_weighs_more():
