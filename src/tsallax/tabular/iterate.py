@@ -21,7 +21,7 @@ class Solution(NamedTuple):
     Q: Float[np.ndarray, "S A"]
     pi: Float[np.ndarray, "S A"]  # the policy of Q, renormalised where it needs to be
     V: Float[np.ndarray, "S"]  # its value, without entropy
-    best_V: Float[np.ndarray, "S"]
+    optimum: Float[np.ndarray, "S"]
     errors: Float[np.ndarray, "iterations"]  # max_s V*(s) - V_pi(s)
     kl: Float[np.ndarray, "iterations"]  # mean_s KL(pi_{i+1} || pi_i), inf for a lost action
     action_gap: Float[np.ndarray, "iterations"]  # mean_s Q(1) - Q(2)
@@ -29,7 +29,7 @@ class Solution(NamedTuple):
     @property
     def share(self) -> float:
         """The policy's return as a share of the optimal one, mean over states."""
-        return float(self.V.mean() / self.best_V.mean())
+        return float(self.V.mean() / self.optimum.mean())
 
 
 def apply_target(
