@@ -12,17 +12,18 @@ def tsallis_policy(Q, q: float, alpha: float, k: float = 0.5) -> np.ndarray:
     Q = np.asarray(Q, np.float64)
     if np.isinf(q):
         return (Q == Q.max()) / (Q == Q.max()).sum()
-    x = (Q - Q.max()) / (alpha * k * q)
+    t = alpha * k * q
     if q == 1:
-        return np.exp(x) / np.exp(x).sum()
+        return np.exp((Q - Q.max()) / t) / np.exp((Q - Q.max()) / t).sum()
     e = q - 1
     with np.errstate(divide="ignore", over="ignore"):
-        inside = np.ones(len(x), bool)
+        inside = np.ones(len(Q), bool)
         if q > 1:
-            need = [np.exp(np.log(e * (x[x > xi] - xi)) / e).sum() for xi in np.unique(x)]
-            inside = x >= np.unique(x)[np.flatnonzero(np.array(need) < 1)[0]]
-        ref = x[inside].min() if q > 2 else 0.0
-        log_gap = np.log(np.abs(e * (x - ref)))
+            ranked = np.unique(Q)
+            need = [np.exp(np.log(e * (Q[Q > worst] - worst) / t) / e).sum() for worst in ranked]
+            inside = ranked[np.flatnonzero(np.array(need) < 1)[0]] <= Q
+        ref = Q[inside].min() if q > 2 else Q.max()
+        log_gap = np.log(np.abs(e * (Q - ref) / t))  # each gap from Q itself: no digits are lost
 
         def probabilities(m):
             own = e * np.log(m)
@@ -32,9 +33,7 @@ def tsallis_policy(Q, q: float, alpha: float, k: float = 0.5) -> np.ndarray:
             return np.where(inside, np.exp(np.logaddexp(own, log_gap) / e), 0)
 
         low, high = 1e-300, 1.0
-        for _ in range(1100):
+        while high - low > 2e-16:
             middle = (low + high) / 2
             low, high = (low, middle) if probabilities(middle).sum() > 1 else (middle, high)
-            if high - low <= 1e-17 * high:
-                break
-    return probabilities(high)
+        return probabilities(high)

@@ -25,7 +25,13 @@ _LAZY = {
     "tsallis_policy": "tsallax.policies",
     "tsallis_value": "tsallax.policies",
 }
-_ROOMS = ("envs", "operators", "policies", "tabular", "types")  # subpackages reachable as attributes: `tsallax.envs`
+_ROOMS = (
+    "envs",
+    "operators",
+    "policies",
+    "tabular",
+    "types",
+)  # subpackages reachable as attributes: `tsallax.envs`
 
 __all__ = [
     "ALGORITHMS",

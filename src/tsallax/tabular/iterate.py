@@ -65,7 +65,7 @@ def iterate(
     hp: HParams,
     policy: Policy,
     key: PRNGKeyArray,
-    m: float = 1,
+    m: int | float = 1,
 ) -> Float[Array, "S A"]:
     """`T^m Q + bonus(Q)` (eq. 11): value iteration at m = 1, policy iteration at m = inf."""
     step = partial(apply_target, mdp, Q, target=target, policy=policy, key=key)
@@ -115,7 +115,7 @@ def solve(
     algo: str = "tal",
     *,
     method: Method = "exact",
-    m: float = 1,
+    m: int | float = 1,
     iterations: int = 1000,
     noise: float = 0.0,
     seed: int = 0,
