@@ -1,5 +1,67 @@
-"""tsallax: value-based deep reinforcement learning with Tsallis entropy, in JAX."""
+"""tsallax: value-based deep reinforcement learning with Tsallis entropy, in JAX.
 
+The names below are imported when they are first used (PEP 562), so that `import tsallax` and the
+command line answer at once: jax alone takes a second or more to import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tsallax._jaxlib import guard, is_command
 from tsallax._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:  # what type checkers and editors see of the table below
+    from tsallax import envs, operators, policies, tabular, types
+    from tsallax.operators import ALGORITHMS, make_hparams
+    from tsallax.policies import tsallis_policy, tsallis_value
+    from tsallax.types import Bootstrap, HParams
+
+# A public name is one row here, one in `__all__` and one import above; a test compares the three.
+_LAZY = {
+    "ALGORITHMS": "tsallax.operators",
+    "Bootstrap": "tsallax.types",
+    "HParams": "tsallax.types",
+    "make_hparams": "tsallax.operators",
+    "tsallis_policy": "tsallax.policies",
+    "tsallis_value": "tsallax.policies",
+}
+_ROOMS = (
+    "envs",
+    "operators",
+    "policies",
+    "tabular",
+    "types",
+)  # subpackages reachable as attributes: `tsallax.envs`
+
+__all__ = [
+    "ALGORITHMS",
+    "Bootstrap",
+    "HParams",
+    "__version__",
+    "envs",
+    "make_hparams",
+    "operators",
+    "policies",
+    "tabular",
+    "tsallis_policy",
+    "tsallis_value",
+    "types",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"tsallax.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value  # found without this function from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not is_command():
+    guard()

@@ -3,23 +3,30 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-Number: TypeAlias = float | Float[Array, "..."]
+Number: TypeAlias = int | float | np.floating | np.ndarray | Array  # what a user may pass
+Traced: TypeAlias = float | Array  # what stands in an equation
 
 
 class HParams(NamedTuple):
-    """Every number that stands in a target. All are traced: a grid of them is one program."""
+    """Every number that stands in an equation. All are traced: a grid of them is one program."""
 
-    q: Number = 2.0  # entropic index
-    alpha: Number = 0.03  # weight of the entropy; the Shannon tau, and CVI's sigma + tau
-    beta: Number = 0.99  # weight of the advantage or of the log-policy
-    gamma: Number = 0.99  # discount
-    k: Number = 0.5  # the entropy's own factor: 1/2 in the paper, 1 for Shannon's
-    entropy: Number = 0.0  # 1 adds alpha H(pi') to the bootstrap, 0 leaves it out
-    log_weight: Number = 0.03  # weight of the log-policy: alpha in eq. 8; 1 is the bare ln pi
-    clip: Number = -float("inf")  # l0, the lower bound of the weighted log-policy
-    delta: Number = 1e-8  # Delta, added to pi under a logarithm
+    q: Traced = 2.0  # entropic index
+    alpha: Traced = 0.03  # weight of the entropy; the Shannon tau, and CVI's sigma + tau
+    beta: Traced = 0.99  # weight of the advantage or of the log-policy
+    gamma: Traced = 0.99  # discount
+    k: Traced = 0.5  # the entropy's own factor: 1/2 in the paper, 1 for Shannon's
+    entropy: Traced = 0.0  # 1 adds alpha H(pi') to the bootstrap, 0 leaves it out
+    log_weight: Traced = 0.03  # weight of the log-policy: alpha in eq. 8; 1 is the bare ln pi
+    clip: Traced = -float("inf")  # l0, the lower bound of the weighted log-policy
+    delta: Traced = 1e-8  # Delta, added to pi under a logarithm
+    learning_rate: Traced = 1e-3
+    max_grad_norm: Traced = float("inf")  # the gradient's norm is clipped to this
+    epsilon: Traced = 0.01  # share of uniform actions at the start
+    epsilon_end: Traced = 0.01  # and after the decay, which is linear
+    epsilon_steps: Traced = 1.0  # length of the decay
 
 
 class Bootstrap(NamedTuple):
@@ -31,6 +38,16 @@ class Bootstrap(NamedTuple):
     discount: Float[Array, ""]  # gamma, or 0 where the episode terminated
     Z: Float[Array, "A *N"]  # at s': action values, or N quantiles of each
     key: PRNGKeyArray  # for targets that draw a number (SAL)
+
+
+class Transition(NamedTuple):
+    """What a replay buffer gives. A truncated one looks like any other: s' is the true one."""
+
+    observation: Shaped[Array, "..."]
+    action: Int[Array, "*batch"]
+    reward: Float[Array, "*batch"]
+    terminated: Bool[Array, "*batch"]
+    next_observation: Shaped[Array, "..."]
 
 
 Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from tsallax import checks
@@ -56,7 +57,7 @@ _APPROXIMATIONS: dict[str, Callable] = {
 
 
 def tsallis_policy(
-    Q: Float[Array, "..."],
+    Q: ArrayLike,
     q: Number = 2.0,
     alpha: Number = 0.03,
     k: Number = 0.5,
@@ -71,7 +72,7 @@ def tsallis_policy(
 
     Args:
         Q: action values, any shape; the last axis is the actions.
-        q: entropic index. Positive for `exact`; the approximations also take q <= 0.
+        q: entropic index. Positive for `exact` and `linear`; the others also take q <= 0.
         alpha: weight of the entropy, positive.
         k: the entropy's own factor, positive: 1/2 in the paper.
         method: `exact`, or one of the paper's approximations: `paper` (eq. 7; does not sum to
@@ -79,8 +80,8 @@ def tsallis_policy(
             and inf all of them are the closed form.
 
     Bad numbers raise `ValueError` where they are concrete. Where they are traced: `alpha <= 0`,
-    `k <= 0`, and for `exact` `q <= 0`, give the greedy policy; an action value of -inf is ruled
-    out; a row with NaN or +inf is NaN.
+    `k <= 0`, and for `exact` and `linear` `q <= 0`, give the greedy policy; an action value of
+    -inf is ruled out; a row with NaN or +inf is NaN.
     """
     Q = _floating(Q)
     checks.require_actions("Q", Q)
@@ -89,7 +90,7 @@ def tsallis_policy(
     checks.require_positive("k", k)
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
-    if method == "exact":
+    if method in ("exact", "linear"):
         checks.require_positive("q", q, hint="; for q <= 0 the entropy has no maximising policy")
     batch = jnp.broadcast_shapes(Q.shape[:-1], jnp.shape(q), jnp.shape(alpha), jnp.shape(k))
     Q = jnp.broadcast_to(Q, (*batch, Q.shape[-1]))
@@ -109,15 +110,18 @@ _CLOSED: dict[float, Callable] = {
 
 
 def _general(Q, q, alpha, k, method: Method):
-    weight = alpha * k * q if method == "exact" else alpha * k
-    bad = (alpha <= 0) | (k <= 0) | (weight == 0) | ((q <= 0) & (method == "exact"))
-    shannon, hard = q == 1, jnp.isinf(q) | bad
+    needs_positive_q = method in ("exact", "linear")
+    weight = alpha * k * q if needs_positive_q else alpha * k
+    bad = (alpha <= 0) | (k <= 0) | (weight == 0) | ((q <= 0) & needs_positive_q)
     alpha, k = jnp.where(bad, 1, alpha), jnp.where(bad, 1, k)
-    q = jnp.where(shannon | hard, 2, q)
+    shannon, sparse, hard = q == 1, q == 2, jnp.isinf(q) | bad
     if method == "exact":
+        q = jnp.where(shannon | hard, 2, q)
         pi = entmax(Q, q, alpha * k * q)
     else:
+        q = jnp.where(shannon | sparse | hard, 3, q)
         pi = _APPROXIMATIONS[method](Q / alpha, q, k)
+        pi = jnp.where(sparse, sparsemax(Q / (2 * k * alpha)), pi)
     pi = jnp.where(shannon, softmax(Q, k * alpha), pi)
     return _mend(pi, Q, hard)
 
@@ -152,7 +156,7 @@ def _value_jvp(primals, tangents):
 
 
 def tsallis_value(
-    Q: Float[Array, "..."], q: Number = 2.0, alpha: Number = 0.03, k: Number = 0.5
+    Q: ArrayLike, q: Number = 2.0, alpha: Number = 0.03, k: Number = 0.5
 ) -> Float[Array, "..."]:
     """The regularised value `max_pi <pi,Q> + alpha H_q(pi)`; its gradient in Q is the policy."""
     Q = _floating(Q)

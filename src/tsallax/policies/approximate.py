@@ -43,7 +43,7 @@ def linear_policy(
 def normalise(
     weights: Float[Array, "*batch A"], Q: Float[Array, "*batch A"]
 ) -> Float[Array, "*batch A"]:
-    """Weights that sum to one; where nothing is left, the first best action of `Q`."""
+    """Weights (up to 8e37) that sum to one; where nothing is left, the first best action of Q."""
     top = jnp.max(weights, -1, keepdims=True)
     scaled = weights / jnp.where(top > 0, top, 1)  # their sum cannot overflow
     best = jnp.argmax(Q, -1, keepdims=True) == jnp.arange(Q.shape[-1]).reshape(

@@ -39,6 +39,7 @@ def sparsemax(z: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
 
 def sparsemax_value(Q: Float[Array, "*batch A"], alpha: Number) -> Float[Array, "*batch"]:
     """`alpha (1/2 sum_S ((Q/alpha)^2 - psi^2) + 1/2)`: eq. 6 with the factor alpha it lacks."""
+    alpha = jnp.asarray(alpha, Q.dtype)
     top = jnp.max(Q, -1, keepdims=True)
     z = (Q - top) / alpha
     S, psi = sparsemax_support(z)

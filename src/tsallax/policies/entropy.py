@@ -15,10 +15,13 @@ def tsallis_entropy(
     The sum runs over the support, so it is finite for q <= 0 as well. For a `pi` that does not
     sum to one it is the second form, the one that stands in the paper's Bellman operator.
     """
-    q, k = jnp.asarray(q, pi.dtype)[..., None], jnp.asarray(k, pi.dtype)
+    batch = pi.shape[:-1]
+    q = jnp.broadcast_to(jnp.asarray(q, pi.dtype), batch)[..., None]
     inside = pi > 0
     logs = q_log(jnp.where(inside, pi, 1), q)
-    return -k * jnp.sum(jnp.where(inside, pi * logs, 0), -1)
+    return -jnp.broadcast_to(jnp.asarray(k, pi.dtype), batch) * jnp.sum(
+        jnp.where(inside, pi * logs, 0), -1
+    )
 
 
 def shannon_entropy(pi: Float[Array, "*batch A"]) -> Float[Array, "*batch"]:

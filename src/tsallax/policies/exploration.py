@@ -9,7 +9,7 @@ from tsallax.types import Number
 
 def epsilon_greedy(pi: Float[Array, "*batch A"], epsilon: Number) -> Float[Array, "*batch A"]:
     """`(1 - epsilon) pi + epsilon/A`."""
-    epsilon = jnp.asarray(epsilon, pi.dtype)[..., None]
+    epsilon = jnp.broadcast_to(jnp.asarray(epsilon, pi.dtype), pi.shape[:-1])[..., None]
     return (1 - epsilon) * pi + epsilon / pi.shape[-1]
 
 

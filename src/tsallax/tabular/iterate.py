@@ -21,7 +21,7 @@ class Solution(NamedTuple):
     Q: Float[np.ndarray, "S A"]
     pi: Float[np.ndarray, "S A"]  # the policy of Q, renormalised where it needs to be
     V: Float[np.ndarray, "S"]  # its value, without entropy
-    best_V: Float[np.ndarray, "S"]
+    optimum: Float[np.ndarray, "S"]
     errors: Float[np.ndarray, "iterations"]  # max_s V*(s) - V_pi(s)
     kl: Float[np.ndarray, "iterations"]  # mean_s KL(pi_{i+1} || pi_i), inf for a lost action
     action_gap: Float[np.ndarray, "iterations"]  # mean_s Q(1) - Q(2)
@@ -29,7 +29,7 @@ class Solution(NamedTuple):
     @property
     def share(self) -> float:
         """The policy's return as a share of the optimal one, mean over states."""
-        return float(self.V.mean() / self.best_V.mean())
+        return float(self.V.mean() / self.optimum.mean())
 
 
 def apply_target(
@@ -65,7 +65,7 @@ def iterate(
     hp: HParams,
     policy: Policy,
     key: PRNGKeyArray,
-    m: float = 1,
+    m: int | float = 1,
 ) -> Float[Array, "S A"]:
     """`T^m Q + bonus(Q)` (eq. 11): value iteration at m = 1, policy iteration at m = inf."""
     step = partial(apply_target, mdp, Q, target=target, policy=policy, key=key)
@@ -115,7 +115,7 @@ def solve(
     algo: str = "tal",
     *,
     method: Method = "exact",
-    m: float = 1,
+    m: int | float = 1,
     iterations: int = 1000,
     noise: float = 0.0,
     seed: int = 0,

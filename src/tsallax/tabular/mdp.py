@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 Matrix = np.ndarray | Array
@@ -16,7 +17,7 @@ class MDP(NamedTuple):
     gamma: float
 
 
-def make_mdp(P: Float[Matrix, "S A S"], r: Float[Matrix, "S A"], gamma: float) -> MDP:
+def make_mdp(P: ArrayLike, r: ArrayLike, gamma: float) -> MDP:
     """An MDP from a user's arrays, validated."""
     P, r = np.asarray(P, np.float64), np.asarray(r, np.float64)
     if P.ndim != 3 or P.shape[0] != P.shape[2] or 0 in P.shape:

@@ -1,0 +1,78 @@
+"""The `tsallax` command: one row per subcommand, imported only when it is the one asked for.
+
+`tyro` reads the options of a subcommand from its function. It does not choose between them: both
+of its ways of doing so import every subcommand first (and with them jax), and neither says what a
+mistyped one may have meant.
+"""
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import NamedTuple
+
+from tsallax._version import __version__
+
+
+class Command(NamedTuple):
+    module: str  # its function `run` takes the options and returns None or the exit code
+    summary: str
+    guarded: bool = True  # refuses to start on a jaxlib that computes wrongly
+
+
+COMMANDS = {
+    "doctor": Command(
+        "tsallax.cli.doctor", "check the versions, the compiler and the extras here", guarded=False
+    ),
+}
+
+
+def usage() -> str:
+    width = max(map(len, COMMANDS))
+    rows = [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: tsallax [--help] [--version] COMMAND ...",
+            "",
+            "Value-based deep reinforcement learning with Tsallis entropy, in JAX.",
+            "",
+            "commands:",
+            *rows,
+            "",
+            "`tsallax COMMAND --help` lists the options of a command.",
+        ]
+    )
+
+
+def unknown(word: str) -> str:
+    near = get_close_matches(word, COMMANDS, n=1)
+    hint = f"Perhaps you meant: tsallax {near[0]}" if near else f"Commands: {', '.join(COMMANDS)}"
+    return f"tsallax: there is no command {word!r}. {hint}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the `tsallax` command and return its exit code: 2 is a command line it cannot read."""
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
+        print(usage())
+        return 0
+    if name == "--version":
+        print(f"tsallax {__version__}")
+        return 0
+    if name not in COMMANDS:
+        print(unknown(name), file=sys.stderr)
+        return 2
+    command = COMMANDS[name]
+    if command.guarded:
+        from tsallax._jaxlib import BadJaxlibError, guard
+
+        try:
+            guard()
+        except BadJaxlibError as error:
+            print(f"tsallax: {error}", file=sys.stderr)
+            return 1
+
+    import tyro
+
+    run = import_module(command.module).run
+    return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0

@@ -1,0 +1,93 @@
+"""Q-networks of the paper's tables: plain `(init, apply)` pairs on one observation.
+
+A user's own pair is accepted wherever a `Network` is: `apply(params, observation)` returns action
+values `(A,)`, or quantiles `(A, N)`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+
+Params = Any
+
+
+class Network(NamedTuple):
+    init: Callable[[PRNGKeyArray], Params]
+    apply: Callable[[Params, Shaped[Array, "..."]], Float[Array, "A *N"]]
+
+
+class Dense(NamedTuple):
+    """An affine map, initialised as torch initialises its linear and convolution layers."""
+
+    weight: Float[Array, "inputs outputs"]
+    bias: Float[Array, "outputs"]
+
+
+def dense(key: PRNGKeyArray, inputs: int, outputs: int) -> Dense:
+    """Weights and biases uniform on `+-1/sqrt(inputs)`."""
+    k_weight, k_bias = jax.random.split(key)
+    bound = 1 / math.sqrt(inputs)
+    return Dense(
+        jax.random.uniform(k_weight, (inputs, outputs), minval=-bound, maxval=bound),
+        jax.random.uniform(k_bias, (outputs,), minval=-bound, maxval=bound),
+    )
+
+
+def affine(layer: Dense, x: Float[Array, "*rows inputs"]) -> Float[Array, "*rows outputs"]:
+    return x @ layer.weight + layer.bias.reshape((1,) * (x.ndim - 1) + (-1,))
+
+
+def _layers(key: PRNGKeyArray, sizes: Sequence[int]) -> list[Dense]:
+    keys = jax.random.split(key, len(sizes) - 1)
+    return [dense(k, i, o) for k, i, o in zip(keys, sizes[:-1], sizes[1:], strict=True)]
+
+
+def _forward(layers: Sequence[Dense], x: Float[Array, "inputs"]) -> Float[Array, "outputs"]:
+    for layer in layers[:-1]:
+        x = jax.nn.relu(affine(layer, x))
+    return affine(layers[-1], x)
+
+
+def mlp(
+    observation: Sequence[int], head: Sequence[int], hidden: Sequence[int] = (512, 512)
+) -> Network:
+    """Fully connected layers with ReLU: FC512 - FC512 in Table 1."""
+    sizes = (math.prod(observation), *hidden, math.prod(head))
+
+    def apply(params, x):
+        return _forward(params, x.reshape(-1).astype(jnp.float32)).reshape(head)
+
+    return Network(lambda key: _layers(key, sizes), apply)
+
+
+def minatar_conv(
+    observation: Sequence[int],
+    head: Sequence[int],
+    hidden: Sequence[int] = (128,),
+    channels: int = 16,
+) -> Network:
+    """One 3x3 convolution of stride 1, then fully connected: Conv 3x3x16 - FC128 in Table 2.
+
+    The convolution is a matrix product over patches: `vmap` over seeds would otherwise make a
+    grouped convolution, which is slow on a CPU.
+    """
+    height, width, planes = observation
+    rows, columns = height - 2, width - 2
+    sizes = (rows * columns * channels, *hidden, math.prod(head))
+
+    def init(key):
+        k_conv, k_dense = jax.random.split(key)
+        return dense(k_conv, 9 * planes, channels), _layers(k_dense, sizes)
+
+    def apply(params, x):
+        conv, layers = params
+        x = x.astype(jnp.float32)
+        views = [x[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
+        patches = jnp.concatenate(views, -1).reshape(rows * columns, -1)
+        return _forward(layers, jax.nn.relu(affine(conv, patches)).reshape(-1)).reshape(head)
+
+    return Network(init, apply)

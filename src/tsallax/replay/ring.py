@@ -1,0 +1,119 @@
+"""A replay ring on the device, for one seed: `vmap` it for many.
+
+An observation is stored once, bools as bits: the next one of transition i stands in slot i + 1.
+Where an episode was truncated, slot i + 1 holds the start of the next episode instead, so the true
+final observation goes to a small side buffer. (A terminated one bootstraps nothing.) Writes touch
+one slot and draws `batch` slots, whatever the capacity.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from tsallax.types import Transition
+
+
+class State(NamedTuple):
+    observations: Shaped[Array, "slots ..."]
+    actions: Int[Array, "slots"]
+    rewards: Float[Array, "slots"]
+    terminated: Bool[Array, "slots"]
+    final: Int[Array, "slots"]  # where its final observation stands, or -1
+    finals: Shaped[Array, "finals ..."]
+    truncations: Int[Array, ""]  # so far
+    added: Int[Array, ""]  # transitions so far
+
+
+class Ring(NamedTuple):
+    """`init(first_observation)`, `add(state, transition...)`, `sample(state, key, batch)`."""
+
+    init: Callable[..., State]
+    add: Callable[..., State]
+    sample: Callable[..., Transition]
+
+
+def make_ring(capacity: int, time_limit: int | None) -> Ring:
+    """The last `capacity` transitions. At most one in `time_limit` is a truncation."""
+    slots = capacity + 1  # the newest transition needs its next observation too
+    finals = 0 if time_limit is None else capacity // time_limit + 2
+
+    def init(observation: Shaped[Array, "..."]) -> State:
+        packed = _pack(observation)
+        return State(
+            jnp.zeros((slots, *packed.shape), packed.dtype).at[0].set(packed),
+            jnp.zeros(slots, jnp.int8),
+            jnp.zeros(slots, jnp.float32),
+            jnp.zeros(slots, bool),
+            jnp.full(slots if finals else 0, -1, jnp.int32),
+            jnp.zeros((finals, *packed.shape), packed.dtype),
+            jnp.zeros((), jnp.int32),
+            jnp.zeros((), jnp.int32),
+        )
+
+    def add(
+        state: State,
+        action: Int[Array, ""],
+        reward: Float[Array, ""],
+        terminated: Bool[Array, ""],
+        truncated: Bool[Array, ""],
+        final_observation: Shaped[Array, "..."],
+        next_observation: Shaped[Array, "..."],
+    ) -> State:
+        """One step: `next_observation` is where the agent acts next, after a reset if need be."""
+        i = state.added % slots
+        state = state._replace(
+            observations=_put(state.observations, (i + 1) % slots, _pack(next_observation)),
+            actions=_put(state.actions, i, action.astype(jnp.int8)),
+            rewards=_put(state.rewards, i, reward),
+            terminated=_put(state.terminated, i, terminated),
+            added=state.added + 1,
+        )
+        if finals:
+            j = state.truncations % finals  # overwritten until a truncation claims it
+            state = state._replace(
+                finals=_put(state.finals, j, _pack(final_observation)),
+                final=_put(state.final, i, jnp.where(truncated, j, -1)),
+                truncations=state.truncations + truncated,
+            )
+        return state
+
+    def sample(
+        state: State, key: PRNGKeyArray, batch: int, like: Shaped[Array, "..."]
+    ) -> Transition:
+        """`batch` transitions, uniformly with replacement; `like` is an observation's shape."""
+        age = jax.random.randint(key, (batch,), 0, jnp.minimum(state.added, capacity))
+        i = (state.added - 1 - age) % slots
+        following = state.observations[(i + 1) % slots]
+        if finals:
+            final = state.final[i]
+            is_final = (final >= 0).reshape(-1, *(1,) * (following.ndim - 1))
+            following = jnp.where(is_final, state.finals[jnp.maximum(final, 0)], following)
+        return Transition(
+            _unpack(state.observations[i], like),
+            state.actions[i].astype(jnp.int32),
+            state.rewards[i],
+            state.terminated[i],
+            _unpack(following, like),
+        )
+
+    return Ring(init, add, sample)
+
+
+def _put(array: Array, i: Int[Array, ""], value: Array) -> Array:
+    return jax.lax.dynamic_update_index_in_dim(array, value, i, 0)
+
+
+def _pack(observation: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+    if observation.dtype != jnp.bool_:
+        return observation
+    return jnp.packbits(observation.reshape(-1))
+
+
+def _unpack(packed: Shaped[Array, "..."], like: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+    if like.dtype != jnp.bool_:
+        return packed
+    bits = jnp.unpackbits(packed, -1, count=like.size)
+    return bits.reshape(packed.shape[0], *like.shape).astype(bool)

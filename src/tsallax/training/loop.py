@@ -1,0 +1,190 @@
+"""Algorithm 1 as one compiled program over one seed; `vmap` makes it many.
+
+Nested scans instead of branches: target period > train period > environment steps. A branch around
+the update would copy the carry, replay included (docs/jax-versions.md).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+
+from tsallax.agents import Agent, Learner
+from tsallax.envs.base import Environment
+from tsallax.policies import kl_divergence, shannon_entropy
+from tsallax.replay import Ring
+from tsallax.types import HParams
+
+
+class Schedule(NamedTuple):
+    """The shape of a run: all static. Periods in environment steps."""
+
+    batch: int
+    train_period: int  # C
+    target_period: int  # I, a multiple of C
+    warmup: int  # steps before the first update, a multiple of C
+
+
+class Episode(NamedTuple):
+    """The running episode's return and length, and the sums over those that ended this cycle."""
+
+    current: Float[Array, ""]
+    length: Int[Array, ""]
+    ended: Int[Array, ""]
+    return_sum: Float[Array, ""]
+    length_sum: Int[Array, ""]
+
+
+class RunState(NamedTuple):
+    """Everything that a run is: what a checkpoint would hold."""
+
+    step: Int[Array, ""]
+    learner: Learner
+    replay: Any
+    env: Any
+    observation: Shaped[Array, "..."]
+    episode: Episode
+    key: PRNGKeyArray
+
+
+class Metrics(NamedTuple):
+    """One row a cycle, that is a target period."""
+
+    step: Int[Array, ""]
+    episodes: Int[Array, ""]
+    episode_return: Float[Array, ""]  # mean over the episodes that ended, NaN if none did
+    episode_length: Float[Array, ""]
+    loss: Float[Array, ""]  # mean over the updates
+    max_q: Float[Array, ""]  # from here on: means over one batch, after the target was copied
+    action_gap: Float[Array, ""]
+    entropy: Float[Array, ""]  # Shannon's, in nats
+    support: Float[Array, ""]
+    kl: Float[Array, ""]  # of the new target's policy to the last one's
+    epsilon: Float[Array, ""]
+
+
+class Loop(NamedTuple):
+    init: Callable[[PRNGKeyArray], RunState]
+    cycle: Callable[..., tuple[RunState, Metrics]]
+
+
+def epsilon_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
+    """Linear from `epsilon` to `epsilon_end` over `epsilon_steps`."""
+    share = jnp.clip(step / hp.epsilon_steps, 0, 1)
+    return hp.epsilon + share * (hp.epsilon_end - hp.epsilon)
+
+
+def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) -> Loop:
+    def init(key: PRNGKeyArray) -> RunState:
+        k_learner, k_reset, k_run = jax.random.split(key, 3)
+        state = env.reset(k_reset)
+        observation = env.observe(state)
+        zero = jnp.zeros(())
+        none = jnp.zeros((), jnp.int32)
+        return RunState(
+            none,
+            agent.init(k_learner),
+            replay.init(observation),
+            state,
+            observation,
+            Episode(zero, none, none, zero, none),
+            k_run,
+        )
+
+    def environment_step(run: RunState, hp: HParams, key: PRNGKeyArray) -> RunState:
+        k_act, k_step, k_reset = jax.random.split(key, 3)
+        params = run.learner.params
+        epsilon = epsilon_at(run.step, hp)
+        action = agent.act(params, run.observation, epsilon, hp, k_act)
+        state, outcome = env.step(run.env, action, k_step)
+        done = outcome.terminated | outcome.truncated
+        fresh = env.reset(k_reset)
+        following = jax.tree.map(lambda new, old: jnp.where(done, new, old), fresh, state)
+        observation = env.observe(following)
+        truncated = outcome.truncated & ~outcome.terminated
+        stored = replay.add(
+            run.replay,
+            action,
+            outcome.reward,
+            outcome.terminated,
+            truncated,
+            env.observe(state),
+            observation,
+        )
+        old = run.episode
+        total, length = old.current + outcome.reward, old.length + 1
+        episode = Episode(
+            jnp.where(done, 0, total),
+            jnp.where(done, 0, length),
+            old.ended + done,
+            old.return_sum + jnp.where(done, total, 0),
+            old.length_sum + jnp.where(done, length, 0),
+        )
+        return run._replace(
+            step=run.step + 1,
+            replay=stored,
+            env=following,
+            observation=observation,
+            episode=episode,
+        )
+
+    def steps(run: RunState, hp: HParams, key: PRNGKeyArray) -> RunState:
+        """C environment steps."""
+        keys = jax.random.split(key, schedule.train_period)
+        return jax.lax.scan(lambda run, k: (environment_step(run, hp, k), None), run, keys)[0]
+
+    def block(run: RunState, hp: HParams, key: PRNGKeyArray) -> tuple[RunState, Float[Array, ""]]:
+        """C environment steps and one update."""
+        k_steps, k_sample, k_update = jax.random.split(key, 3)
+        run = steps(run, hp, k_steps)
+        batch = replay.sample(run.replay, k_sample, schedule.batch, run.observation)
+        learner, loss = agent.update(run.learner, batch, hp, k_update)
+        return run._replace(learner=learner), loss
+
+    def probe(run: RunState, hp: HParams, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
+        """What the policy looks like on one batch, before the target is copied."""
+        seen = replay.sample(run.replay, key, schedule.batch, run.observation).observation
+        look = jax.vmap(agent.policy, (None, 0, None))
+        Q, pi = look(run.learner.params, seen, hp)
+        _, previous = look(run.learner.target_params, seen, hp)
+        top = jax.lax.top_k(Q, 2)[0]
+        return {
+            "max_q": jnp.mean(top[:, 0]),
+            "action_gap": jnp.mean(top[:, 0] - top[:, 1]),
+            "entropy": jnp.mean(shannon_entropy(pi)),
+            "support": jnp.mean(jnp.sum(pi > 0, -1, dtype=jnp.float32)),
+            "kl": jnp.mean(kl_divergence(pi, previous + hp.delta)),  # finite for sparse policies
+        }
+
+    def cycle(run: RunState, hp: HParams, idle: int = 0) -> tuple[RunState, Metrics]:
+        """One target period; the first `idle` of its blocks make no update."""
+        blocks = schedule.target_period // schedule.train_period
+        k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
+        losses = jnp.full(1, jnp.nan)
+        if idle:
+            keys = jax.random.split(k_idle, idle)
+            run = jax.lax.scan(lambda run, k: (steps(run, hp, k), None), run, keys)[0]
+        if idle < blocks:
+            keys = jax.random.split(k_blocks, blocks - idle)
+            run, losses = jax.lax.scan(lambda run, k: block(run, hp, k), run, keys)
+        ended = run.episode.ended
+        metrics = Metrics(
+            step=run.step,
+            episodes=ended,
+            episode_return=jnp.where(ended > 0, run.episode.return_sum / ended, jnp.nan),
+            episode_length=jnp.where(ended > 0, run.episode.length_sum / ended, jnp.nan),
+            loss=jnp.mean(losses),
+            epsilon=epsilon_at(run.step, hp),
+            **probe(run, hp, k_probe),
+        )
+        cleared = run.episode._replace(
+            ended=jnp.zeros_like(ended),
+            return_sum=jnp.zeros_like(run.episode.return_sum),
+            length_sum=jnp.zeros_like(run.episode.length_sum),
+        )
+        learner = agent.copy_target(run.learner)
+        return run._replace(learner=learner, episode=cleared, key=k_next), metrics
+
+    return Loop(init, cycle)
