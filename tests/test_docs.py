@@ -128,7 +128,7 @@ def test_tables_of_algorithms_are_those_of_the_code():
 
 
 def test_every_number_is_explained_with_its_default():
-    section = text("docs/notation.md").partition("## The numbers of a target")[2]
+    section = text("docs/notation.md").partition("## The numbers\n")[2]
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", section, re.MULTILINE)
     assert [(name, float(value)) for name, value in rows] == list(HParams._field_defaults.items())
 

@@ -189,7 +189,7 @@ def test_4_half_of_shannon_and_the_limit_of_the_policy():
 def test_4_the_table_runs_shannon_at_q_one():
     hp = make_hparams("tal", q=1.0, alpha=0.5)
     assert (float(hp.k), float(make_hparams("tal", q=1.5).k)) == (1.0, 0.5)
-    close(make_policy()(Q_ROWS, hp), softmax(Q_ROWS, 0.5))
+    close(make_policy()(Q_ROWS[0], hp), softmax(Q_ROWS[0], 0.5))
 
 
 # 5. The value of the sparsemax -------------------------------------------------------------------
