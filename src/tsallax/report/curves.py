@@ -46,6 +46,7 @@ def draw_curves(metrics: Path, picture: Path, title: str) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import EngFormatter
 
     panels = {
         "episode_return": "episodic return",
@@ -65,7 +66,7 @@ def draw_curves(metrics: Path, picture: Path, title: str) -> None:
         axis.set_title(label, fontsize=10, loc="left")
         axis.grid(alpha=0.25, lw=0.6)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.ticklabel_format(axis="x", style="sci", scilimits=(4, 4))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     if axes[0, 0].get_legend_handles_labels()[1]:
         axes[0, 0].legend(frameon=False, fontsize=9)
     for axis in axes[1]:
