@@ -1,7 +1,7 @@
 """An agent is three pure functions over one seed: `init`, `act`, `update`."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +13,15 @@ from tsallax.networks import Network, Params
 from tsallax.operators import Algorithm, action_values
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
-Loss = Literal["squared", "huber"]
-Optimiser = Literal["adam", "rmsprop"]
-Acting = Literal["pi", "argmax"]
-
 # As torch computes them. RMSprop is MinAtar's: centred, its epsilon outside the root.
 OPTIMISERS: dict[str, optax.GradientTransformation] = {
     "adam": optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8),
     "rmsprop": optax.scale_by_stddev(decay=0.95, eps=0.01, eps_in_sqrt=False),
 }
+
+
+LOSSES = {"squared": operators.squared, "huber": operators.huber}
+ACTING = ("pi", "argmax")
 
 
 class Learner(NamedTuple):
@@ -43,9 +43,9 @@ def make_agent(
     algorithm: Algorithm,
     *,
     method: policies.Method = "exact",
-    optimiser: Optimiser = "adam",
-    loss: Loss = "squared",
-    acting: Acting = "pi",
+    optimiser: str = "adam",
+    loss: str = "squared",
+    acting: str = "pi",
     shared_draw: bool = True,
 ) -> Agent:
     """Algorithm 1 of the paper, without its loop.
@@ -55,14 +55,17 @@ def make_agent(
         algorithm: a row of the table.
         method: how the Tsallis policy is computed.
         optimiser: `adam` or `rmsprop`.
-        loss: of a scalar head; quantiles have the quantile Huber loss.
-        acting: epsilon-greedy over a sample of pi, or over argmax Q.
+        loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
+        acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.
         shared_draw: SAL draws once an update (True) or once a sample.
     """
+    for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
+        if name not in table:
+            raise ValueError(f"there is no {name!r}: one of {', '.join(table)}")
     tsallis = policies.make_policy(method)
     own_policy: Policy = algorithm.policy or tsallis
     transform = OPTIMISERS[optimiser]
-    error_loss = {"squared": operators.squared, "huber": operators.huber}[loss]
+    error_loss = LOSSES[loss]
 
     def init(key: PRNGKeyArray) -> Learner:
         params = network.init(key)

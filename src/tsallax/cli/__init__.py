@@ -21,6 +21,11 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "train": Command("tsallax.cli.train", "train one algorithm: seeds x numbers as one program"),
+    "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
+    "list": Command(
+        "tsallax.cli.listing", "algorithms with their equations, environments, presets"
+    ),
     "doctor": Command(
         "tsallax.cli.doctor", "check the versions, the compiler and the extras here", guarded=False
     ),

@@ -19,12 +19,10 @@ from tsallax.types import HParams
 
 
 class Schedule(NamedTuple):
-    """The shape of a run: all static. Periods in environment steps."""
+    """The shape of a block: all static."""
 
     batch: int
-    train_period: int  # C
-    target_period: int  # I, a multiple of C
-    warmup: int  # steps before the first update, a multiple of C
+    train_period: int  # C, environment steps an update
 
 
 class Episode(NamedTuple):
@@ -158,16 +156,17 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             "kl": jnp.mean(kl_divergence(pi, previous + hp.delta)),  # finite for sparse policies
         }
 
-    def cycle(run: RunState, hp: HParams, idle: int = 0) -> tuple[RunState, Metrics]:
-        """One target period; the first `idle` of its blocks make no update."""
-        blocks = schedule.target_period // schedule.train_period
+    def cycle(
+        run: RunState, hp: HParams, idle: int, updates: int, copy: bool = True
+    ) -> tuple[RunState, Metrics]:
+        """One target period: `idle` blocks without an update, `updates` with one, the copy."""
         k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
         losses = jnp.full(1, jnp.nan)
         if idle:
             keys = jax.random.split(k_idle, idle)
             run = jax.lax.scan(lambda run, k: (steps(run, hp, k), None), run, keys)[0]
-        if idle < blocks:
-            keys = jax.random.split(k_blocks, blocks - idle)
+        if updates:
+            keys = jax.random.split(k_blocks, updates)
             run, losses = jax.lax.scan(lambda run, k: block(run, hp, k), run, keys)
         ended = run.episode.ended
         metrics = Metrics(
@@ -184,7 +183,7 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             return_sum=jnp.zeros_like(run.episode.return_sum),
             length_sum=jnp.zeros_like(run.episode.length_sum),
         )
-        learner = agent.copy_target(run.learner)
+        learner = agent.copy_target(run.learner) if copy else run.learner
         return run._replace(learner=learner, episode=cleared, key=k_next), metrics
 
     return Loop(init, cycle)

@@ -1,0 +1,109 @@
+"""What a run shows while it goes on: live on a terminal, a plain line now and then elsewhere."""
+
+import time
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+SPARKS = " ▁▂▃▄▅▆▇█"
+ROWS = 12  # cells shown live; the rest is in the metrics file
+
+
+def sparkline(values: list[float], width: int = 32) -> str:
+    """The last values as small bars; a hole where no episode ended."""
+    shown = np.array(values[-width:])
+    finite = shown[np.isfinite(shown)]
+    if not len(finite):
+        return ""
+    low, high = finite.min(), finite.max()
+    scale = (len(SPARKS) - 2) / (high - low) if high > low else 0
+    return "".join(
+        SPARKS[1 + int((x - low) * scale)] if np.isfinite(x) else SPARKS[0] for x in shown
+    )
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s"
+
+
+class Display:
+    """`with Display(...) as show: show(step, metrics)` after each target period."""
+
+    def __init__(self, title: str, labels: list[str], steps: int, every: float = 5.0):
+        self.console = Console()
+        self.title, self.labels, self.steps, self.every = title, labels, steps, every
+        self.returns: list[list[float]] = [[] for _ in labels]
+        self.begin = self.last = time.monotonic()
+        self.warm: tuple[float, int] | None = None  # speed counts from the first metrics on
+        self.live = Live(console=self.console, auto_refresh=False)
+        self.progress = Progress(
+            TextColumn("{task.percentage:>3.0f} %"),
+            BarColumn(48),
+            TextColumn("{task.fields[note]}"),
+        )
+        self.task = self.progress.add_task("", total=steps, note="compiling ...")
+
+    def __enter__(self) -> "Display":
+        if self.console.is_terminal:
+            self.live.start()
+            self._draw(None)
+        else:
+            self.console.print(self.title, highlight=False)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.console.is_terminal:
+            self.live.stop()
+
+    def __call__(self, step: int, metrics: Any) -> float:
+        """Shows the metrics, returns the speed: environment steps a second, all cells together."""
+        now = time.monotonic()
+        for series, value in zip(self.returns, metrics.episode_return, strict=True):
+            series.append(float(value))
+        since, first = self.warm or (self.begin, 0)
+        speed = (step - first) * len(self.labels) / max(now - since, 1e-9)
+        self.warm = self.warm or (now, step)
+        left = (self.steps - step) * len(self.labels) / max(speed, 1e-9)
+        note = f"{step:,} / {self.steps:,} steps   {speed:,.0f} steps/s   {duration(left)} left"
+        self.progress.update(self.task, completed=step, note=note)
+        if self.console.is_terminal:
+            self._draw(metrics)
+        elif now - self.last >= self.every or step >= self.steps:
+            self.last = now
+            score = (
+                np.nanmean(metrics.episode_return)
+                if np.isfinite(metrics.episode_return).any()
+                else np.nan
+            )
+            self.console.print(f"{note}   return {score:.1f}", highlight=False)
+        return speed
+
+    def _draw(self, metrics: Any) -> None:
+        parts: list[Any] = [Text(self.title, style="bold"), self.progress]
+        if metrics is not None:
+            table = Table(box=None, pad_edge=False, header_style="dim")
+            table.add_column("run")
+            table.add_column("return", justify="right")
+            table.add_column("")
+            for name in ("max Q", "action gap", "support", "loss"):
+                table.add_column(name, justify="right")
+            for i, label in enumerate(self.labels[:ROWS]):
+                table.add_row(
+                    label,
+                    f"{metrics.episode_return[i]:.1f}",
+                    sparkline(self.returns[i]),
+                    *(f"{x[i]:.3g}" for x in (metrics.max_q, metrics.action_gap)),
+                    f"{metrics.support[i]:.2f}",
+                    f"{metrics.loss[i]:.3g}",
+                )
+            parts.append(table)
+            if len(self.labels) > ROWS:
+                parts.append(Text(f"... and {len(self.labels) - ROWS} more", style="dim"))
+        self.live.update(Group(*parts), refresh=True)

@@ -1,0 +1,109 @@
+"""`tsallax train`: train one algorithm, many seeds and numbers as one program."""
+
+import signal
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from tsallax.cli.display import Display, duration
+from tsallax.cli.errors import one_line
+from tsallax.training.config import Config, resolve, varied
+from tsallax.training.evaluate import evaluate
+from tsallax.training.folder import CURVES, METRICS, Folder
+from tsallax.training.run import Cell, Run, make_run, start, train
+
+
+@one_line
+def run(config: Annotated[Config, tyro.conf.arg(name="")], out: Path | None = None) -> int:
+    """Train an agent: every seed and every combination of numbers in one compiled program.
+
+    Args:
+        config: the run.
+        out: the run's folder; runs/ENV-ALGO-TIME if left open.
+    """
+    config = resolve(config)
+    name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path = out or Path("runs") / name
+    built = make_run(config)
+    folder = Folder(path, config, built.cells, varied(config))
+    begin = time.monotonic()
+    try:
+        status, params, score = _train(built, folder)
+    except BaseException:
+        folder.about["status"] = "failed"
+        folder.write_about()
+        raise
+    folder.finish(params, status)
+    describe = f"{config.algo} on {config.env}"
+    draw(folder, f"{describe}, {config.seeds} seed{'s' * (config.seeds > 1)}")
+    print(f"{describe}: {status} after {duration(time.monotonic() - begin)}, return {score}")
+    print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
+    return 0 if status == "done" else 130
+
+
+def draw(folder: Folder, title: str) -> None:
+    from tsallax.report.curves import draw_curves
+
+    draw_curves(folder.path / METRICS, folder.path / CURVES, title)
+
+
+def label(cell: Cell, names: list[str]) -> str:
+    return " ".join([f"seed {cell.seed}", *(f"{n}={cell.numbers[n]:g}" for n in names)])
+
+
+class Interrupt:
+    """The first Ctrl-C ends the run after the period under way, the second at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __enter__(self) -> "Interrupt":
+        self.old = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, *_: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self.old)
+
+
+def _train(built: Run, folder: Folder):
+    config, status = built.config, "done"
+    title = f"{config.algo} on {config.env}, {len(built.cells)} runs as one program"
+    labels = [label(cell, folder.varied) for cell in built.cells]
+    state, begin, evaluated = start(built), time.monotonic(), 0
+    recent: list[Any] = []
+    with Interrupt() as interrupt, Display(title, labels, config.steps) as show:
+        for state, metrics in train(built, state):  # noqa: B020 (the old state is used up)
+            step, scores = int(metrics.step[0]), None
+            if config.eval_every and (
+                step - evaluated >= config.eval_every or step == config.steps
+            ):
+                evaluated = step
+                found = evaluate(
+                    built.env,
+                    built.agent,
+                    config.eval_episodes,
+                    False,
+                    state.learner.params,
+                    built.hp,
+                )
+                scores = np.asarray(found)
+            folder.add(metrics, scores)
+            speed = show(step, metrics)
+            folder.add_timing(step, time.monotonic() - begin, speed)
+            recent = [*recent[-9:], metrics.episode_return]
+            if interrupt.asked and step < config.steps:
+                status = "stopped"
+                break
+    finite = np.array(recent)[np.isfinite(recent)]
+    score = (
+        f"{finite.mean():.1f} (mean of the last {len(recent)} periods)" if len(finite) else "none"
+    )
+    return status, state.learner.params, score

@@ -1,0 +1,201 @@
+"""A run's whole configuration: presets, silent choices, validation. No jax in here."""
+
+import dataclasses
+import difflib
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import tyro
+
+PresetName = Literal["auto", "gym", "minatar"]
+ChoicesName = Literal["paper", "sb3"]
+Numbers = tuple[float, ...]
+
+# Tables 1 and 2 of the paper. SAL's law as the text prints it is the algorithm `sal-printed`.
+PRESETS: dict[str, dict[str, Any]] = {
+    "gym": {
+        "network": "mlp",
+        "hidden": (512, 512),
+        "optimiser": "adam",
+        "learning_rate": (1e-3,),
+        "batch": 128,
+        "buffer": 50_000,
+        "train_period": 4,
+        "target_period": 2500,
+        "epsilon": (0.01,),
+        "epsilon_end": (0.01,),
+        "alpha": (0.03,),
+        "beta": (0.99,),
+    },
+    "minatar": {
+        "network": "minatar-conv",
+        "hidden": (128,),
+        "optimiser": "rmsprop",
+        "learning_rate": (2.5e-4,),
+        "batch": 32,
+        "buffer": 100_000,
+        "train_period": 1,
+        "target_period": 1000,
+        "epsilon": (1.0,),
+        "epsilon_end": (0.05,),
+        "alpha": (0.03,),
+        "beta": (0.9,),
+    },
+}
+# The text is silent on these: as it prints its loss, or as its base library did then.
+CHOICES: dict[str, dict[str, Any]] = {
+    "paper": {"loss": "squared", "max_grad_norm": (math.inf,), "acting": "pi", "warmup": 0},
+    "sb3": {"loss": "huber", "max_grad_norm": (10.0,), "acting": "argmax", "warmup": 50_000},
+}
+# Number fields: what is allowed, in words and as a test.
+RANGES: dict[str, tuple[str, Any]] = {
+    "q": ("a number", lambda x: not math.isnan(x)),
+    "alpha": ("positive", lambda x: 0 < x < math.inf),
+    "beta": ("finite and not negative", lambda x: 0 <= x < math.inf),
+    "gamma": ("between 0 and 1", lambda x: 0 <= x <= 1),
+    "k": ("positive", lambda x: 0 < x < math.inf),
+    "entropy": ("0 or more", lambda x: 0 <= x < math.inf),
+    "log_weight": ("finite", math.isfinite),
+    "clip": ("not positive", lambda x: x <= 0),
+    "delta": ("0 or more", lambda x: 0 <= x < math.inf),
+    "learning_rate": ("positive", lambda x: 0 < x < math.inf),
+    "max_grad_norm": ("positive", lambda x: x > 0),
+    "epsilon": ("between 0 and 1", lambda x: 0 <= x <= 1),
+    "epsilon_end": ("between 0 and 1", lambda x: 0 <= x <= 1),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """A run.
+
+    Several values of a number make a grid. What is left open (`auto`, 0, none) comes from the
+    algorithm, the preset or the choices, in this order.
+    """
+
+    env: tyro.conf.Positional[str]  # see `tsallax list`
+    algo: str = "tal"  # see `tsallax list`
+    seeds: int = 1  # how many, trained side by side
+    first_seed: int = 0
+    steps: int = 100_000  # environment steps of each seed
+    preset: PresetName = "auto"  # Table 1 or 2 of the paper; auto goes by the environment
+    choices: ChoicesName = "paper"  # what the paper does not say: as printed, or as SB3 does
+    policy: Literal["exact", "paper", "paper-normalised", "linear", "printed"] = "exact"
+    q: Numbers = ()  # entropic index
+    alpha: Numbers = ()  # weight of the entropy
+    beta: Numbers = ()  # weight of the advantage or the log-policy
+    gamma: Numbers = (0.99,)  # discount
+    k: Numbers = ()  # factor of the entropy: 1/2, but 1 at q = 1
+    entropy: Numbers = ()  # 1 adds alpha H(pi') to the bootstrap
+    log_weight: Numbers = ()  # weight of the log-policy: alpha, or 1
+    clip: Numbers = ()  # lower bound of the weighted log-policy
+    delta: Numbers = ()  # added to pi under a logarithm
+    learning_rate: Numbers = ()
+    max_grad_norm: Numbers = ()
+    epsilon: Numbers = ()  # share of uniform actions at the start
+    epsilon_end: Numbers = ()  # and after the decay
+    epsilon_fraction: float = 0.1  # length of the decay, as a share of the steps
+    head: Literal["scalar", "quantile"] = "scalar"
+    quantiles: int = 200  # of a quantile head
+    network: Literal["auto", "mlp", "minatar-conv"] = "auto"
+    hidden: tuple[int, ...] = ()  # widths of the fully connected layers
+    optimiser: Literal["auto", "adam", "rmsprop"] = "auto"
+    loss: Literal["auto", "squared", "huber"] = "auto"
+    acting: Literal["auto", "pi", "argmax"] = "auto"  # epsilon-greedy over pi, or over argmax Q
+    batch: int = 0
+    buffer: int = 0  # transitions kept, of each seed
+    train_period: int = 0  # C: environment steps an update
+    target_period: int = 0  # I: environment steps a copy of the target network
+    warmup: int = 0  # steps before the first update, at least one batch
+    sal_draw: Literal["update", "sample"] = "update"  # how often SAL draws its beta
+    eval_every: int = 0  # steps between evaluations, 0 for none
+    eval_episodes: int = 10
+    sticky: float | None = None  # MinAtar: probability of repeating the last action (0.1)
+    ramping: bool | None = None  # MinAtar: growing difficulty (on)
+    minimal_actions: bool | None = None  # MinAtar: only the actions that do something (off)
+    time_limit: int | None = None  # of an episode; the environment's own if left open
+    tag: str = ""  # free text, kept with the run
+
+    @property
+    def env_options(self) -> dict[str, Any]:
+        names = ("sticky", "ramping", "minimal_actions", "time_limit")
+        return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+
+
+def resolve(config: Config) -> Config:
+    """Everything that was left open filled in: user, then algorithm, then preset and choices."""
+    from tsallax import envs
+    from tsallax.operators import get_algorithm
+
+    row = get_algorithm(config.algo)
+    if config.env not in envs.ids():
+        near = difflib.get_close_matches(config.env, envs.ids(), 1, 0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(envs.ids())}"
+        raise ValueError(f"unknown environment {config.env!r}; {hint}")
+    preset = config.preset
+    if preset == "auto":
+        preset = "minatar" if config.env.startswith("MinAtar/") else "gym"
+    filling = {**CHOICES[config.choices], **PRESETS[preset], "preset": preset}
+    if preset == "gym" and config.env.startswith("CartPole"):
+        filling["target_period"] = 1000
+    filling |= {name: (value,) for name, value in row.defaults.items()}
+    open_fields = {
+        f.name: filling[f.name]
+        for f in dataclasses.fields(config)
+        if f.name in filling and getattr(config, f.name) in (0, (), "auto")
+    }
+    config = dataclasses.replace(config, **open_fields)
+    _validate(config)
+    # Whole blocks of C steps, and at least one batch before the first update.
+    period = config.train_period
+    whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
+    return dataclasses.replace(config, **{n: -(-x // period) * period for n, x in whole.items()})
+
+
+def _validate(config: Config) -> None:
+    for name in ("seeds", "steps", "quantiles", "batch", "buffer", "train_period", "target_period"):
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name} must be at least 1, not {getattr(config, name)}")
+    for name in ("first_seed", "eval_every", "warmup"):
+        if getattr(config, name) < 0:
+            raise ValueError(f"{name} must not be negative, not {getattr(config, name)}")
+    for name, (words, allowed) in RANGES.items():
+        for value in getattr(config, name):
+            if not allowed(value):
+                raise ValueError(f"{name} must be {words}, not {value:g}")
+    if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):
+        raise ValueError(f"q must be positive for the {config.policy} policy; try --policy paper")
+    if not 0 < config.epsilon_fraction <= 1:
+        raise ValueError(f"epsilon_fraction must be in (0, 1], not {config.epsilon_fraction:g}")
+    if any(width < 1 for width in config.hidden):
+        raise ValueError(f"hidden widths must be at least 1, not {config.hidden}")
+    if config.target_period % config.train_period:
+        raise ValueError(
+            f"target_period ({config.target_period}) must be a multiple of train_period "
+            f"({config.train_period})"
+        )
+    if config.buffer < config.batch:
+        raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
+    first = max(config.warmup, config.batch)
+    if config.steps <= first:
+        raise ValueError(
+            f"{config.steps} steps make no update: the first one comes after {first}, "
+            "a batch or the warm-up"
+        )
+    if config.sticky is not None and not 0 <= config.sticky <= 1:
+        raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
+    if config.time_limit is not None and config.time_limit < 1:
+        raise ValueError(f"time_limit must be at least 1, not {config.time_limit}")
+
+
+def grid(config: Config) -> list[dict[str, float]]:
+    """The combinations of the numbers that have several values, in the order of the fields."""
+    given = {name: getattr(config, name) for name in RANGES if getattr(config, name)}
+    return [dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())]
+
+
+def varied(config: Config) -> list[str]:
+    """The numbers that have several values."""
+    return [name for name in RANGES if len(getattr(config, name)) > 1]
