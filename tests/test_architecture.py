@@ -1,0 +1,104 @@
+"""Imports go downward only, and no file outgrows its room: docs/architecture.md."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "tsallax"
+FILES = sorted(SOURCE.rglob("*.py"))
+MAX_LINES = 300
+
+GROUND = {"checks", "_version", "_jaxlib"}  # stand on nothing, serve all
+UNSEEN = {"__init__", "__main__", "_version", "_jaxlib"}  # not rooms of docs/architecture.md
+BESIDE = {"networks", "replay", "envs"}
+BELOW: dict[str, set[str]] = {
+    "types": set(),
+    **{room: {"types"} for room in BESIDE},
+    "policies": {"types"},
+    "operators": {"types", "policies"},
+    "tabular": {"types", "policies", "operators"},
+    "agents": {"types", "policies", "operators"} | BESIDE,
+}
+_under = {"types", "policies", "operators", "tabular", "agents"} | BESIDE
+for _room in ("training", "experiments", "report", "cli", "__main__"):
+    BELOW[_room] = set(_under)
+    _under.add(_room)
+BELOW["__init__"] = _under  # the public names, imported when they are used; no room imports it
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(source: str, package: tuple[str, ...]) -> set[str]:
+    """The rooms a file of `package` imports, wherever the import stands in it."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            start = ".".join((*base, *([node.module] if node.module else [])))
+            names += [f"{start}.{alias.name}" for alias in node.names]
+    parts = [(*name.split("."), "__init__") for name in names]
+    # `from tsallax import x`: a room, or else one of the package's public names.
+    return {
+        p[1] if len(p) > 3 or p[1] in BELOW or p[1] in GROUND else "__init__"
+        for p in parts
+        if p[0] == "tsallax" and p[1] != "__version__"
+    }
+
+
+def unwelcome(room: str, source: str, package: tuple[str, ...] = ("tsallax",)) -> set[str]:
+    if room in GROUND:
+        return imported_rooms(source, package) - {room}
+    return imported_rooms(source, package) - BELOW[room] - GROUND - {room}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_downward(path):
+    room = room_of(path)
+    assert room in BELOW or room in GROUND, f"give the room {room!r} its place in this table"
+    package = path.relative_to(SOURCE.parent).parent.parts
+    assert not unwelcome(room, path.read_text(), package)
+
+
+@pytest.mark.parametrize(
+    ("room", "source", "wrong"),
+    [
+        ("policies", "from tsallax.operators.table import ALGORITHMS", {"operators"}),
+        ("policies", "def f():\n    import tsallax.tabular", {"tabular"}),
+        ("policies", "from tsallax import types, operators", {"operators"}),
+        ("policies", "from tsallax import make_hparams", {"__init__"}),
+        ("tabular", "from tsallax import agents", {"agents"}),
+        ("envs", "from tsallax.policies import greedy", {"policies"}),
+        ("checks", "from tsallax.types import HParams", {"types"}),
+        ("types", "from .cli import main", {"cli"}),
+        ("types", "from tsallax.attic import box", {"attic"}),
+        ("cli", "import jax\nfrom tsallax import __version__, checks, report", set()),
+        ("training", "from tsallax.envs import make", set()),
+    ],
+)
+def test_the_arrows_are_seen(room, source, wrong):
+    assert unwelcome(room, source) == wrong
+
+
+def test_a_relative_import_is_followed():
+    assert imported_rooms("from ..operators import table", ("tsallax", "policies")) == {"operators"}
+    assert imported_rooms("from .closed import greedy", ("tsallax", "policies")) == {"policies"}
+
+
+def test_files_stay_small():
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in FILES}
+    assert {name: n for name, n in lines.items() if n > MAX_LINES} == {}
+
+
+def test_the_page_says_which_rooms_are_here():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (here|to come) \|", page, re.MULTILINE))
+    rooms = {room_of(path) for path in FILES} - UNSEEN
+    assert {room for room, state in rows.items() if state == "here"} == rooms
+    assert set(rows) == (set(BELOW) | GROUND) - UNSEEN

@@ -1,0 +1,149 @@
+"""What the documentation says is so: links, names, tables, and the code it shows."""
+
+import contextlib
+import functools
+import importlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from tsallax._version import __version__
+from tsallax.operators import ALGORITHMS
+from tsallax.types import HParams
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+@functools.cache
+def text(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def anchors(page: Path) -> set[str]:
+    """Headings as the links to them are written: small letters, no punctuation, hyphens."""
+    prose = FENCE.sub("", page.read_text())
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def broken_links(page: Path, markdown: str) -> list[str]:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", markdown)):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    return broken
+
+
+def resolve(dotted: str) -> object:
+    """The object of that name; the longest importable part of it is the module."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        return functools.reduce(getattr, parts[cut:], found)
+    raise ModuleNotFoundError(dotted)
+
+
+def dotted_names(markdown: str) -> list[str]:
+    return re.findall(r"`(tsallax(?:\.\w+)+)`", markdown)
+
+
+def examples() -> list[tuple[str, str, str | None]]:
+    """Each python block, with the text block right after it: what it prints."""
+    found = []
+    for page in PAGES:
+        blocks = list(FENCE.finditer(page.read_text()))
+        for i, block in enumerate(blocks):
+            if block[1] != "python":
+                continue
+            after = blocks[i + 1] if i + 1 < len(blocks) else None
+            near = (
+                after
+                and after[1] == "text"
+                and not page.read_text()[block.end() : after.start()].strip()
+            )
+            found.append((f"{page.name}:{i}", block[2], after[2] if near else None))
+    return found
+
+
+@every_page
+def test_links_lead_somewhere(page):
+    assert broken_links(page, page.read_text()) == []
+
+
+def test_a_broken_link_is_seen():
+    page = ROOT / "README.md"
+    assert broken_links(page, "[a](docs/nowhere.md) [b](README.md#nowhere) [c](#tsallax)") == [
+        "docs/nowhere.md",
+        "README.md#nowhere",
+    ]
+
+
+@every_page
+def test_names_exist(page):
+    for name in dotted_names(page.read_text()):
+        resolve(name)
+
+
+def test_a_wrong_name_is_seen():
+    assert dotted_names("`tsallax.policies.greedy`, `x.y`") == ["tsallax.policies.greedy"]
+    for wrong in ("tsallax.policies.greddy", "tsallax.nowhere.greedy", "tsallax.types.HParams.qq"):
+        with pytest.raises(AttributeError):
+            resolve(wrong)
+
+
+def test_every_equation_has_its_row():
+    numbers = re.findall(r"^\| \((\d+)\) \|", text("docs/equations.md"), re.MULTILINE)
+    assert [int(n) for n in numbers] == list(range(1, 31))
+    assert len(set(dotted_names(text("docs/equations.md")))) > 30
+
+
+def test_every_target_stands_in_the_equations_or_is_a_variant_in_the_errata():
+    named = {*dotted_names(text("docs/equations.md")), *dotted_names(text("docs/errata.md"))}
+    others = {"dqn", "soft_dqn", "tal_v"}  # not in a display of the paper
+    for row in ALGORITHMS.values():
+        function = row.target.__name__
+        assert f"tsallax.operators.targets.{function}" in named or function in others
+
+
+def test_tables_of_algorithms_are_those_of_the_code():
+    want = [f"| `{row.name}` | `{row.equation}` | {row.source} |" for row in ALGORITHMS.values()]
+    assert re.findall(r"^\| `.*$", text("README.md"), re.MULTILINE) == want
+    section = text("docs/architecture.md").partition("## How an algorithm is said")[2]
+    rows = re.findall(r"^\| `.*$", section.partition("\n## ")[0], re.MULTILINE)
+    bonus = {row.name: f"`{row.bonus}` " if row.bonus else "" for row in ALGORITHMS.values()}
+    assert rows == [f"| `{r.name}` | `{r.value}` | {bonus[r.name]}|" for r in ALGORITHMS.values()]
+
+
+def test_every_number_is_explained_with_its_default():
+    section = text("docs/notation.md").partition("## The numbers\n")[2]
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \|", section, re.MULTILINE)
+    assert [(name, float(value)) for name, value in rows] == list(HParams._field_defaults.items())
+
+
+def test_one_version():
+    assert f"\nversion: {__version__}\n" in text("CITATION.cff")
+    assert __version__ in text("CHANGELOG.md")
+
+
+@pytest.mark.parametrize(
+    ("source", "output"), [e[1:] for e in examples()], ids=[e[0] for e in examples()]
+)
+def test_examples_run_and_print_what_is_shown(source, output):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, "example", "exec"), {"__name__": "example"})
+    if output is not None:
+        assert printed.getvalue() == output
