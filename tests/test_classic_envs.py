@@ -270,5 +270,5 @@ def test_unknown_id_names_the_nearest():
         envs.make("Cartpole-v1")
     with pytest.raises(ValueError, match="did you mean 'Acrobot-v1'"):
         envs.make("acrobat")
-    with pytest.raises(ValueError, match=r"unknown environment 'zzz'; known are .*CartPole-v1"):
+    with pytest.raises(ValueError, match=r"unknown environment 'zzz'; there are .*CartPole-v1"):
         envs.make("zzz")

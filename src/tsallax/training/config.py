@@ -1,7 +1,6 @@
 """A run's whole configuration: presets, silent choices, validation. No jax in here."""
 
 import dataclasses
-import difflib
 import itertools
 import math
 from dataclasses import dataclass
@@ -130,10 +129,7 @@ def resolve(config: Config) -> Config:
     from tsallax.operators import get_algorithm
 
     row = get_algorithm(config.algo)
-    if config.env not in envs.ids():
-        near = difflib.get_close_matches(config.env, envs.ids(), 1, 0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(envs.ids())}"
-        raise ValueError(f"unknown environment {config.env!r}; {hint}")
+    envs.constructor(config.env)
     preset = config.preset
     if preset == "auto":
         preset = "minatar" if config.env.startswith("MinAtar/") else "gym"

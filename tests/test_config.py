@@ -1,0 +1,93 @@
+"""Presets hold the paper's tables; what is left open is filled; bad input is one clear line."""
+
+import dataclasses
+import math
+
+import pytest
+
+from tsallax.training.config import RANGES, Config, grid, resolve, varied
+from tsallax.types import HParams
+
+
+def test_table_1():
+    config = resolve(Config("CartPole-v1", steps=500_000))
+    assert (config.train_period, config.buffer, config.batch, config.gamma) == (
+        4,
+        50_000,
+        128,
+        (0.99,),
+    )
+    assert (config.epsilon, config.epsilon_end, config.alpha, config.beta) == (
+        (0.01,), (0.01,), (0.03,), (0.99,),
+    )  # fmt: skip
+    assert (config.hidden, config.optimiser, config.learning_rate) == ((512, 512), "adam", (1e-3,))
+    assert config.target_period == 1000
+    assert resolve(Config("Acrobot-v1")).target_period == 2500
+
+
+def test_paper_and_sb3_choices():
+    paper, sb3 = (resolve(Config("CartPole-v1", choices=c)) for c in ("paper", "sb3"))
+    assert (paper.loss, paper.max_grad_norm, paper.warmup, paper.acting) == (
+        "squared", (math.inf,), 128, "pi",
+    )  # fmt: skip
+    assert (sb3.loss, sb3.max_grad_norm, sb3.warmup, sb3.acting) == (
+        "huber", (10.0,), 50_000, "argmax",
+    )  # fmt: skip
+
+
+def test_user_over_algorithm_over_preset():
+    assert resolve(Config("CartPole-v1", algo="mdqn")).clip == (-1.0,)
+    assert resolve(Config("CartPole-v1", algo="mdqn", clip=(-math.inf,))).clip == (-math.inf,)
+    assert resolve(Config("CartPole-v1", algo="sal")).beta == (1.0,)
+    assert resolve(Config("CartPole-v1", algo="sal", beta=(0.5,))).beta == (0.5,)
+
+
+def test_resolving_twice_changes_nothing():
+    config = resolve(Config("CartPole-v1", algo="mdqn", steps=1001))
+    assert config.steps == 1004
+    assert resolve(config) == config
+
+
+def test_every_traced_number_is_a_field():
+    fields = {f.name for f in dataclasses.fields(Config)}
+    assert set(HParams._fields) - {"epsilon_steps"} == set(RANGES) <= fields
+
+
+def test_grid():
+    config = resolve(Config("CartPole-v1", q=(1.5, 2.0), beta=(0.0, 0.9, 0.99)))
+    assert varied(config) == ["q", "beta"]
+    assert [(c["q"], c["beta"]) for c in grid(config)] == [
+        (1.5, 0.0), (1.5, 0.9), (1.5, 0.99), (2.0, 0.0), (2.0, 0.9), (2.0, 0.99),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"env": "Cartpole-v1"}, "unknown environment 'Cartpole-v1'; did you mean 'CartPole-v1'"),
+        ({"env": "zzz"}, "unknown environment 'zzz'; there are"),
+        ({"algo": "tall"}, "unknown algorithm 'tall'; did you mean 'tal'"),
+        ({"seeds": 0}, "seeds must be at least 1, not 0"),
+        ({"steps": -5}, "steps must be at least 1, not -5"),
+        ({"steps": 100}, "100 steps make no update: the first one comes after 128"),
+        ({"choices": "sb3", "steps": 50_000}, "first one comes after 50000"),
+        ({"q": (math.nan,)}, "q must be a number, not nan"),
+        ({"q": (2.0, -1.0)}, "q must be positive for the exact policy; try --policy paper"),
+        ({"alpha": (0.0,)}, "alpha must be positive, not 0"),
+        ({"gamma": (1.1,)}, "gamma must be between 0 and 1, not 1.1"),
+        ({"epsilon": (2.0,)}, "epsilon must be between 0 and 1, not 2"),
+        ({"learning_rate": (math.inf,)}, "learning_rate must be positive, not inf"),
+        ({"clip": (1.0,)}, "clip must be not positive, not 1"),
+        ({"batch": -1}, "batch must be at least 1, not -1"),
+        ({"batch": 64, "buffer": 32}, r"buffer \(32\) must hold a batch \(64\)"),
+        ({"train_period": 3}, r"target_period \(1000\) must be a multiple of train_period \(3\)"),
+        ({"hidden": (64, 0)}, "hidden widths must be at least 1"),
+        ({"epsilon_fraction": 0.0}, "epsilon_fraction must be in"),
+        ({"sticky": 1.5}, "sticky must be between 0 and 1"),
+        ({"time_limit": 0}, "time_limit must be at least 1"),
+        ({"first_seed": -1}, "first_seed must not be negative"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        resolve(dataclasses.replace(Config("CartPole-v1"), **change))

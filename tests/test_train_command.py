@@ -1,0 +1,157 @@
+"""The command line as a user meets it: one tiny run, looked at from all sides."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tsallax import cli
+from tsallax.report.curves import read_curves, smooth
+from tsallax.training import folder
+from tsallax.training.loop import Metrics
+
+TINY = [
+    "--seeds",
+    "2",
+    "--hidden",
+    "8",
+    "--steps",
+    "650",
+    "--target-period",
+    "200",
+    "--batch",
+    "16",
+]
+TINY += ["--buffer", "300", "--q", "1.5", "inf", "--eval-every", "400", "--eval-episodes", "2"]
+
+
+def run(path, *more, env="CartPole-v1"):
+    return cli.main(["train", env, *TINY, "--out", str(path), *more])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "first"
+    assert run(path) == 0
+    return path
+
+
+def test_run_folder(finished):
+    names = {p.name for p in finished.iterdir()}
+    assert names == {"run.json", "metrics.csv", "timing.csv", "weights.safetensors", "curves.png"}
+    about = json.loads((finished / "run.json").read_text())
+    assert about["status"] == "done"
+    assert about["versions"].keys() >= {"tsallax", "python", "jax", "jaxlib", "numpy", "optax"}
+    assert about["config"]["steps"] == 652
+    assert about["config"]["target_period"] == 200
+    assert [(c["q"], c["seed"]) for c in about["cells"]] == [
+        (1.5, 0), (1.5, 1), ("inf", 0), ("inf", 1),
+    ]  # fmt: skip
+
+
+def test_metrics_are_tidy(finished):
+    table = pd.read_csv(finished / "metrics.csv")
+    assert list(table) == ["seed", "q", *Metrics._fields, "eval_return"]
+    assert len(table) == 4 * 4
+    assert sorted(table.step.unique()) == [200, 400, 600, 652]
+    assert table.loc[table.step.isin([400, 652]), "eval_return"].notna().all()
+    assert table.loc[table.step == 200, "eval_return"].isna().all()
+    assert (
+        np.isfinite(table.drop(columns=["q", "episode_return", "episode_length", "eval_return"]))
+        .all()
+        .all()
+    )
+    assert (table.episodes * table.episode_length.fillna(0)).groupby(
+        [table.q, table.seed]
+    ).sum().max() <= 652
+
+
+def test_the_same_command_gives_the_same_bits(finished, tmp_path):
+    assert run(tmp_path / "again") == 0
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (finished / name).read_bytes()
+    assert run(tmp_path / "other", "--first-seed", "7") == 0
+    other = (tmp_path / "other" / "weights.safetensors").read_bytes()
+    assert other != (finished / "weights.safetensors").read_bytes()
+
+
+def test_a_cell_does_not_depend_on_its_neighbours(finished, tmp_path):
+    """Seed 1 at q = 1.5, alone."""
+    arguments = ["train", "CartPole-v1", *TINY, "--out", str(tmp_path / "one")]
+    arguments[arguments.index("--seeds") + 1] = "1"
+    del arguments[arguments.index("inf")]
+    assert cli.main([*arguments, "--first-seed", "1"]) == 0
+    together, alone = (pd.read_csv(p / "metrics.csv") for p in (finished, tmp_path / "one"))
+    together = together[(together.q == 1.5) & (together.seed == 1)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(together[alone.columns], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_evaluate(finished, capsys):
+    assert cli.main(["evaluate", str(finished), "--episodes", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "seed 1 q=1.5: " in out
+    assert "over 8 episodes" in out
+    assert cli.main(["evaluate", str(finished / "nothing")]) == 2
+    assert "is no run folder" in capsys.readouterr().err
+
+
+def test_weights_must_fit(finished):
+    with pytest.raises(ValueError, match="does not fit this run's network"):
+        folder.load_weights(finished / "weights.safetensors", [np.zeros((3, 3))])
+
+
+def test_list_names_everything(capsys):
+    assert cli.main(["list"]) == 0
+    out = capsys.readouterr().out
+    for word in ("tal", "mt-dqn-qlog", "CartPole-v1", "gym", "minatar", "sb3"):
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Cartpole-v1"], "did you mean 'CartPole-v1'"),
+        (["CartPole-v1", "--algo", "tall"], "did you mean 'tal'"),
+        (["CartPole-v1", "--alpha", "-1"], "alpha must be positive, not -1"),
+        (["CartPole-v1", "--steps", "64"], "64 steps make no update"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, capsys):
+    assert cli.main(["train", *arguments, "--out", str(tmp_path / "x")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_folder_in_use_is_left_alone(finished, capsys):
+    before = (finished / "run.json").read_bytes()
+    assert run(finished) == 2
+    assert "is in use" in capsys.readouterr().err
+    assert (finished / "run.json").read_bytes() == before
+
+
+def test_unwritable_and_full_disks(tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("")
+    assert run(tmp_path / "file" / "run") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder, "save_weights", full)
+    assert run(tmp_path / "full") == 2
+    assert "No space left on device" in capsys.readouterr().err
+    about = json.loads((tmp_path / "full" / "run.json").read_text())
+    assert about["status"] == "failed"
+
+
+def test_curves_skip_holes(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("seed,q,step,loss\n0,2,10,1.0\n1,2,10,3.0\n0,2,20,\n1,2,20,5.0\n")
+    ((label, (steps, values)),) = read_curves(path, "loss").items()
+    assert label == ("q = 2",)
+    np.testing.assert_array_equal(steps, [10, 20])
+    np.testing.assert_array_equal(values, [[1, np.nan], [3, 5]])
+    np.testing.assert_array_equal(smooth(values, 3), [[1, 1], [4, 4]])
