@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup test test-slow check format docs-figures bench clean
+.PHONY: help setup test test-slow check format clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets

@@ -154,4 +154,4 @@ def test_curves_skip_holes(tmp_path):
     assert label == ("q = 2",)
     np.testing.assert_array_equal(steps, [10, 20])
     np.testing.assert_array_equal(values, [[1, np.nan], [3, 5]])
-    np.testing.assert_array_equal(smooth(values, 3), [[1, 1], [4, 4]])
+    np.testing.assert_array_equal(smooth(values, 9), [[1, 1], [3, 4]])

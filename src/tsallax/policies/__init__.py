@@ -116,13 +116,13 @@ def _general(Q, q, alpha, k, method: Method):
     alpha, k = jnp.where(bad, 1, alpha), jnp.where(bad, 1, k)
     shannon, sparse, hard = q == 1, q == 2, jnp.isinf(q) | bad
     if method == "exact":
-        q = jnp.where(shannon | hard, 2, q)
+        q = jnp.where(hard, 2, q)
         pi = entmax(Q, q, alpha * k * q)
     else:
         q = jnp.where(shannon | sparse | hard, 3, q)
         pi = _APPROXIMATIONS[method](Q / alpha, q, k)
         pi = jnp.where(sparse, sparsemax(Q / (2 * k * alpha)), pi)
-    pi = jnp.where(shannon, softmax(Q, k * alpha), pi)
+        pi = jnp.where(shannon, softmax(Q, k * alpha), pi)
     return _mend(pi, Q, hard)
 
 

@@ -29,7 +29,7 @@ def read_curves(metrics: Path, column: str) -> dict[tuple[str, ...], tuple[np.nd
 
 def smooth(values: np.ndarray, width: int) -> np.ndarray:
     """A centred moving mean that skips holes."""
-    kernel = np.ones(width)
+    kernel = np.ones(min(width, values.shape[1]))
 
     def one(row):
         there = np.isfinite(row)

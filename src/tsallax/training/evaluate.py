@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from tsallax.agents import Agent
 from tsallax.envs.base import Environment
@@ -46,7 +46,7 @@ def evaluate(
     greedy: bool,
     params: Params,
     hp: HParams,
-    seed: int = 0,
+    seed: int | Int[Array, ""] = 0,
 ) -> Float[Array, "cells {episodes}"]:
     """Returns of the same `episodes` seeds for every cell (the leading axis of `params`, `hp`)."""
     keys = jax.random.split(jax.random.key(seed), episodes)

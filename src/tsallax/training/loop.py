@@ -55,7 +55,7 @@ class Metrics(NamedTuple):
     episode_return: Float[Array, ""]  # mean over the episodes that ended, NaN if none did
     episode_length: Float[Array, ""]
     loss: Float[Array, ""]  # mean over the updates
-    max_q: Float[Array, ""]  # from here on: means over one batch, after the target was copied
+    max_q: Float[Array, ""]  # from here on: means over one batch, before the target is copied
     action_gap: Float[Array, ""]
     entropy: Float[Array, ""]  # Shannon's, in nats
     support: Float[Array, ""]
