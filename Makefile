@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup test test-slow check format clean
+.PHONY: help setup train test test-slow check format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -16,6 +16,10 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
+
+train: $(READY)  ## train TAL on CartPole for a minute or two, and say where the picture is
+	$(BIN)/tsallax train CartPole-v1 --algo tal --q 2 --seeds 2 --steps 20000 \
+	  --out runs/cartpole-tal-$$(date +%Y%m%d-%H%M%S)
 
 test: $(READY)  ## the default test suite (slow tests left out)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -31,6 +35,9 @@ check: $(READY)  ## format, lint, types
 format: $(READY)  ## format and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+bench: $(READY)  ## speed, as ratios in one run; wants a quiet machine
+	$(BIN)/tsallax bench
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info

@@ -26,6 +26,7 @@ COMMANDS = {
     "list": Command(
         "tsallax.cli.listing", "algorithms with their equations, environments, presets"
     ),
+    "bench": Command("tsallax.cli.bench", "the compiled loop against this machine's matmul rate"),
     "doctor": Command(
         "tsallax.cli.doctor", "check the versions, the compiler and the extras here", guarded=False
     ),

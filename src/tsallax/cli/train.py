@@ -1,5 +1,6 @@
 """`tsallax train`: train one algorithm, many seeds and numbers as one program."""
 
+import contextlib
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import tyro
 
 from tsallax.cli.display import Display, duration
 from tsallax.cli.errors import one_line
+from tsallax.report.curves import draw_curves
 from tsallax.training.config import Config, resolve, varied
 from tsallax.training.evaluate import evaluate
 from tsallax.training.folder import CURVES, METRICS, Folder
@@ -29,25 +31,19 @@ def run(config: Annotated[Config, tyro.conf.arg(name="")], out: Path | None = No
     path = out or Path("runs") / name
     built = make_run(config)
     folder = Folder(path, config, built.cells, varied(config))
-    begin = time.monotonic()
+    begin, describe = time.monotonic(), f"{config.algo} on {config.env}"
     try:
         status, params, score = _train(built, folder)
+        folder.save(params)
+        draw_curves(path / METRICS, path / CURVES, f"{describe}, seeds: {config.seeds}")
+        folder.close(status)
     except BaseException:
-        folder.about["status"] = "failed"
-        folder.write_about()
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            folder.close("failed")
         raise
-    folder.finish(params, status)
-    describe = f"{config.algo} on {config.env}"
-    draw(folder, f"{describe}, {config.seeds} seed{'s' * (config.seeds > 1)}")
     print(f"{describe}: {status} after {duration(time.monotonic() - begin)}, return {score}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
     return 0 if status == "done" else 130
-
-
-def draw(folder: Folder, title: str) -> None:
-    from tsallax.report.curves import draw_curves
-
-    draw_curves(folder.path / METRICS, folder.path / CURVES, title)
 
 
 def label(cell: Cell, names: list[str]) -> str:

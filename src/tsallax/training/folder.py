@@ -68,8 +68,10 @@ class Folder:
         """Apart from the metrics, which are equal to the bit when a run is repeated."""
         self._append(TIMING, [[step, f"{seconds:.3f}", f"{speed:.1f}"]])
 
-    def finish(self, params: Any, status: str) -> None:
+    def save(self, params: Any) -> None:
         save_weights(self.path / WEIGHTS, params)
+
+    def close(self, status: str) -> None:
         self.about["status"] = status
         self.write_about()
 

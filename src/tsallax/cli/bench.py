@@ -1,0 +1,104 @@
+"""`tsallax bench`: how fast the compiled loop is here, as ratios measured in one run."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from rich.console import Console
+from rich.table import Table
+
+from tsallax.training.config import Config, resolve
+from tsallax.training.loop import RunState
+from tsallax.training.run import Run, make_run, start, train
+
+STEPS = 1_000_000  # of the configuration; only a few target periods are run
+
+
+def run(rounds: int = 3) -> None:
+    """Measure the loop against the machine's own matmul rate, buffers and seeds against each other.
+
+    Args:
+        rounds: repetitions, interleaved; the best of each counts.
+    """
+    gym = resolve(Config("CartPole-v1", steps=STEPS))
+    small, large = (dataclasses.replace(gym, buffer=n) for n in (10_000, 1_000_000))
+    loops = {"gym": gym, "1e4": small, "1e6": large, "8 seeds": dataclasses.replace(gym, seeds=8)}
+    timers: dict[str, Callable[[], float]] = {k: loop_timer(make_run(c)) for k, c in loops.items()}
+    timers["matmul"] = matmul_timer(gym)
+    best = dict.fromkeys(timers, float("inf"))
+    for _ in range(rounds):
+        best = {name: min(best[name], timer()) for name, timer in timers.items()}
+    table = Table(title="tsallax bench", title_justify="left", box=None, header_style="dim")
+    for column in ("what", "measured", "ratio", "wanted"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    speed, limit = (gym.train_period / best[name] for name in ("gym", "matmul"))
+    table.add_row("gym preset, one seed, steps/s", f"{speed:,.0f}", "", "")
+    table.add_row("matmul limit, steps/s", f"{limit:,.0f}", f"{speed / limit:.2f}", ">= 0.65")
+    growth = best["1e6"] / best["1e4"]
+    table.add_row("update, buffer 1e6 against 1e4", "", f"{growth:.2f}", "<= 1.10")
+    crowd = best["8 seeds"] / 8 / best["gym"]
+    table.add_row("cost a seed, 8 vmapped against 1", "", f"{crowd:.2f}", "<= 1.15")
+    megabytes = replay_bytes("MinAtar/Breakout") / 1e6
+    table.add_row("MinAtar Breakout replay of 1e5, MB a seed", f"{megabytes:.1f}", "", "<= 25")
+    Console().print(table)
+
+
+def loop_timer(built: Run) -> Callable[[], float]:
+    """Seconds an update of all cells, over one whole target period after the warm-up."""
+    config = built.config
+    periods: Iterator[tuple[RunState, Any]] = train(built, start(built))
+    for _ in range(2):  # the warm-up's program and the plain one: compiled
+        jax.block_until_ready(next(periods))
+
+    def measure() -> float:
+        begin = time.perf_counter()
+        jax.block_until_ready(next(periods))
+        return (time.perf_counter() - begin) / (config.target_period / config.train_period)
+
+    return measure
+
+
+def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
+    """Seconds that the matrix products of one TAL update take by themselves.
+
+    Three forward passes (target at s and s', online at s) and the backward pass, which needs the
+    weights' gradient in every layer and the inputs' in all but the first.
+    """
+    sizes = (4, *config.hidden, 2)
+    pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+    batch = config.batch
+    x = [jnp.ones((batch, i)) * 0.1 for i, _ in pairs]
+    w = [jnp.ones((i, o)) * 0.1 for i, o in pairs]
+    g = [jnp.ones((batch, o)) * 0.1 for _, o in pairs]
+
+    @jax.jit
+    def program(x, w, g):
+        def update(carry, _):
+            # A number of the last round scales each factor, so that none is computed just once.
+            out = [((1 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
+            out += [((2 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
+            out += [((3 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
+            out += [((1 + carry) * xi).T @ gi for xi, gi in zip(x, g, strict=True)]
+            out += [((1 + carry) * gi) @ wi.T for gi, wi in zip(g[1:], w[1:], strict=True)]
+            return carry + 1e-9 * sum(o[0, 0] for o in out), None
+
+        return jax.lax.scan(update, jnp.zeros(()), None, length=repeats)[0]
+
+    program(x, w, g).block_until_ready()
+
+    def measure() -> float:
+        begin = time.perf_counter()
+        program(x, w, g).block_until_ready()
+        return (time.perf_counter() - begin) / repeats
+
+    return measure
+
+
+def replay_bytes(env: str) -> int:
+    """Bytes of one seed's replay, by shape alone."""
+    built = make_run(resolve(Config(env, steps=STEPS)))
+    state = jax.eval_shape(built.loop.init, jax.random.key(0)).replay
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
