@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -68,7 +69,7 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
     weights' gradient in every layer and the inputs' in all but the first.
     """
     sizes = (4, *config.hidden, 2)
-    pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+    pairs = list(pairwise(sizes))
     batch = config.batch
     x = [jnp.ones((batch, i)) * 0.1 for i, _ in pairs]
     w = [jnp.ones((i, o)) * 0.1 for i, o in pairs]
