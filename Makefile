@@ -39,5 +39,9 @@ format: $(READY)  ## format and mend what can be mended
 bench: $(READY)  ## speed, as ratios in one run; wants a quiet machine
 	$(BIN)/tsallax bench
 
+docs-figures: $(READY)  ## the figures of docs/studies.md
+	$(BIN)/python examples/normalisation.py
+	$(BIN)/python examples/error_averaging.py
+
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info
