@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup train test test-slow check format bench clean
+.PHONY: help setup train test test-slow check format bench docs-figures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
