@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup train test test-slow check format bench clean
+.PHONY: help setup train test test-slow check format bench docs-figures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -38,6 +38,10 @@ format: $(READY)  ## format and mend what can be mended
 
 bench: $(READY)  ## speed, as ratios in one run; wants a quiet machine
 	$(BIN)/tsallax bench
+
+docs-figures: $(READY)  ## the figures of docs/studies.md
+	$(BIN)/python examples/normalisation.py
+	$(BIN)/python examples/error_averaging.py
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info

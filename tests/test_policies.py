@@ -134,3 +134,13 @@ def test_normalise_falls_back_to_the_best_action():
     values = jnp.array([[1.0, 5.0, 5.0], [9.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     expected = [[0, 1, 0], [0.25, 0.75, 0], [0.5, 0.5, 0]]
     np.testing.assert_allclose(policies.normalise(weights, values), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("q", [2.0, 3.0])
+@pytest.mark.parametrize("method", ["exact", "paper", "linear"])
+def test_the_best_action_stays_in_the_support_of_huge_values(method, q):
+    """Compiled: there `Q/alpha - max(Q/alpha)` of the best action is a rounding error, not 0."""
+    values = jnp.array([4.60915755, 3.93329104, 3.75297191, 4.87660760]) * 1e16
+    pi = jax.jit(lambda Q: tsallax.tsallis_policy(Q, q, 0.03, method=method))(values)
+    only = np.sqrt(0.75) if (method, q) == ("paper", 3.0) else 1.0
+    np.testing.assert_allclose(pi, [0, 0, 0, only], rtol=1e-6)

@@ -104,7 +104,7 @@ def tsallis_policy(
 # A Python number picks its closed form before tracing; the general program agrees with it.
 _CLOSED: dict[float, Callable] = {
     1: lambda Q, alpha, k: softmax(Q, k * alpha),
-    2: lambda Q, alpha, k: sparsemax(Q / (2 * k * alpha)),
+    2: lambda Q, alpha, k: sparsemax(_below_best(Q) / (2 * k * alpha)),
     float("inf"): lambda Q, alpha, k: greedy(Q),
 }
 
@@ -120,10 +120,20 @@ def _general(Q, q, alpha, k, method: Method):
         pi = entmax(Q, q, alpha * k * q)
     else:
         q = jnp.where(shannon | sparse | hard, 3, q)
-        pi = _APPROXIMATIONS[method](Q / alpha, q, k)
-        pi = jnp.where(sparse, sparsemax(Q / (2 * k * alpha)), pi)
+        gaps = _below_best(Q)
+        pi = _APPROXIMATIONS[method](gaps / alpha, q, k)
+        pi = jnp.where(sparse, sparsemax(gaps / (2 * k * alpha)), pi)
         pi = jnp.where(shannon, softmax(Q, k * alpha), pi)
     return _mend(pi, Q, hard)
+
+
+def _below_best(Q):
+    """`Q - max Q`, to be taken before Q is divided.
+
+    XLA fuses `Q/alpha - max(Q/alpha)` into a multiply-add that rounds but once, so that the best
+    action is not exactly 0: at 1/eps^2 (1e14 in float32) every action falls out of the support.
+    """
+    return Q - jnp.max(Q, -1, keepdims=True)
 
 
 def _mend(pi, Q, hard):

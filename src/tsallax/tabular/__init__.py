@@ -8,13 +8,14 @@ from tsallax.tabular.iterate import (
     policy_value,
     solve,
 )
-from tsallax.tabular.mdp import MDP, chain, garnet, gridworld, make_mdp
+from tsallax.tabular.mdp import MDP, chain, corridor, garnet, gridworld, make_mdp
 
 __all__ = [
     "MDP",
     "Solution",
     "apply_target",
     "chain",
+    "corridor",
     "garnet",
     "gridworld",
     "iterate",

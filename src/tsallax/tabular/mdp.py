@@ -76,6 +76,35 @@ def chain(length: int = 10, slip: float = 0.1, gamma: float = 0.99) -> MDP:
     return make_mdp(P, r, gamma)
 
 
+def corridor(
+    seed: int,
+    states: int = 20,
+    actions: int = 4,
+    pace: float = 0.4,
+    near: float = 0.2,
+    gamma: float = 0.99,
+) -> MDP:
+    """Random slow moves along a line: small rewards everywhere, the large one at the far end.
+
+    Each (s, a) stays with probability `1 - pace`; else it goes left, stays or goes right as its
+    own draw of Dirichlet(1, 1, 1) says. It pays uniformly on [0, `near`), the last state pays 1.
+    Unlike a Garnet, which forgets its start in a few steps, it takes some 3 `states`/`pace` steps
+    from end to end: what is best depends on how far a scheme looks ahead.
+    """
+    if not 0 < pace <= 1:
+        raise ValueError(f"pace must be in (0, 1], not {pace}")
+    rng = np.random.default_rng(seed)
+    s, a = np.ogrid[:states, :actions]
+    P = np.zeros((states, actions, states))
+    P[s, a, s] = 1 - pace
+    moves = pace * rng.dirichlet(np.ones(3), (states, actions))
+    for i, step in enumerate((-1, 0, 1)):
+        P[s, a, np.clip(s + step, 0, states - 1)] += moves[..., i]
+    r = near * rng.random((states, actions))
+    r[-1] = 1
+    return make_mdp(P, r, gamma)
+
+
 def gridworld(rows: list[str] | None = None, slip: float = 0.1, gamma: float = 0.95) -> MDP:
     """Four moves on a map: `#` wall, `G` goal (pays 1), `X` pit (pays -1), anything else floor.
 

@@ -1,0 +1,60 @@
+"""What the studies share: the mean of independent draws, the look of a figure, where it goes."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
+
+# Okabe and Ito's palette, told apart in every common form of colour blindness.
+ORANGE, SKY, GREEN, YELLOW, BLUE = "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2"
+VERMILION, PURPLE, GREY, BLACK = "#D55E00", "#CC79A7", "#777777", "#000000"
+
+matplotlib.rcParams.update(
+    {
+        "axes.grid": True,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlesize": 10.5,
+        "font.size": 10,
+        "grid.alpha": 0.25,
+        "legend.fontsize": 9,
+        "legend.frameon": False,
+        "lines.linewidth": 1.8,
+        "savefig.dpi": 150,
+    }
+)
+
+
+def two_panels(title: str, size: tuple[float, float] = (11, 4.6)):
+    """A figure of two panels side by side under a title that says the result."""
+    figure = Figure(size, layout="constrained")
+    figure.suptitle(title, fontsize=12, fontweight="bold")
+    return figure, figure.subplots(1, 2)
+
+
+def save(figure: Figure, name: str) -> None:
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    figure.savefig(FIGURES / name)
+    print(f"wrote {FIGURES / name}")
+
+
+def mean_and_error(draws) -> tuple[np.ndarray, np.ndarray]:
+    """Over the first axis: the mean and its standard error."""
+    draws = np.asarray(draws)
+    return draws.mean(0), draws.std(0, ddof=1) / np.sqrt(len(draws))
+
+
+def print_row(label: str, draws, flagged=False) -> None:
+    """Mean ± standard error of each column, starred where a draw is flagged."""
+    stars = np.where(np.any(np.broadcast_to(flagged, np.shape(draws)), 0), "*", " ")
+    cells = zip(*mean_and_error(draws), stars, strict=True)
+    print(
+        f"{label:43}" + "".join(f"{mean:9.4f} ±{error:7.4f}{star}" for mean, error, star in cells)
+    )
+
+
+def print_header(label: str, columns) -> None:
+    print(f"{label:43}" + "".join(f"{column:>9}{'':10}" for column in columns))
