@@ -117,7 +117,7 @@ def make_agent(
             return jnp.mean(jax.vmap(operators.quantile_huber)(chosen, y))
 
         loss_value, gradient = jax.value_and_grad(batch_loss)(learner.params)
-        scale = jnp.minimum(1, hp.max_grad_norm / optax.global_norm(gradient))
+        scale = jnp.minimum(1, hp.max_grad_norm / optax.tree.norm(gradient))
         gradient = jax.tree.map(lambda g: g * scale, gradient)
         step, moments = transform.update(gradient, learner.moments)
         params = jax.tree.map(lambda p, d: p - hp.learning_rate * d, learner.params, step)
