@@ -81,10 +81,13 @@ def pal(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
 
 
 def pal_atari(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Persistent AL as run on Atari: `dqn + beta max{Q(s,a) - max Q, Q'(a) - max Q'}`."""
+    """Persistent AL as run on Atari: `dqn + beta max{Q(s,a) - max Q, Q'(a) - max Q'}`.
+
+    Q' is 0 after termination: the s' that comes with it is some other episode's.
+    """
     Q = action_values(x.Z)
-    gap = jnp.maximum(x.Q[x.a] - jnp.max(x.Q), Q[x.a] - jnp.max(Q))
-    return dqn(x, hp, policy) + hp.beta * gap
+    stay = jnp.where(x.discount > 0, Q[x.a] - jnp.max(Q), 0)
+    return dqn(x, hp, policy) + hp.beta * jnp.maximum(x.Q[x.a] - jnp.max(x.Q), stay)
 
 
 def beta_draw(key: PRNGKeyArray, a: int, b: int) -> Float[Array, ""]:
