@@ -21,6 +21,26 @@ def clock() -> Environment:
     )
 
 
+def throw(key) -> jax.Array:
+    """A whole number that no other key is likely to throw, exact in float32."""
+    return jax.random.randint(key, (), 0, 2**24).astype(jnp.float32)
+
+
+def dice() -> Environment:
+    """Truncated after two steps. The observation is the throw of the reset, of the last step, and
+    the last action."""
+
+    def step(state, action, key):
+        throws, t = state[0], state[1] + 1
+        after = jnp.stack([throws[0], throw(key), jnp.float32(action)])
+        return (after, t), Outcome(jnp.float32(0), jnp.asarray(False), t >= 2)
+
+    def reset(key):
+        return jnp.stack([throw(key), jnp.float32(0), jnp.float32(0)]), jnp.int32(0)
+
+    return Environment("dice", ("a", "b"), reset, step, lambda s: s[0], lambda s: PICTURE, 2)
+
+
 # One reset draws one of several probes, so that a single program shows them all. Every row is
 # state: (next state, reward of the two actions, terminated, Q of the two actions at gamma = 0.9).
 GAMMA = 0.9

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hlo import assert_writes_in_place
-from probe_envs import clock
+from probe_envs import clock, dice, throw
 from tsallax.agents import Agent, Learner
 from tsallax.replay import make_ring
 from tsallax.training.loop import Metrics, Schedule, epsilon_at, make_loop
@@ -134,6 +134,37 @@ def test_metrics_are_means_over_a_batch():
     np.testing.assert_allclose(metrics.entropy, share * np.log(2), rtol=1e-5)
     np.testing.assert_allclose(metrics.support, 1 + share, rtol=1e-5)
     np.testing.assert_allclose(metrics.kl, (2 - share) * np.log(2), rtol=1e-5)
+
+
+def test_no_key_is_used_twice():
+    """Every reset, step, action and update of every seed throws its own number."""
+
+    def act(params, observation, epsilon, hp, key):
+        return throw(key).astype(jnp.int32)
+
+    def update(learner, batch, hp, key):
+        done = learner.params["updates"]
+        pages = learner.params["pages"].at[done, 0].set(throw(key))
+        return learner._replace(params={"updates": done + 1, "pages": pages}), jnp.zeros(())
+
+    env, agent = dice(), diary_agent()._replace(act=act, update=update)
+    loop = make_loop(env, agent, make_ring(50, env.time_limit), Schedule(1, 2))
+
+    @jax.jit
+    @jax.vmap
+    def run(seed):
+        body = lambda state, _: (loop.cycle(state, HP, 2, 3)[0], None)  # noqa: E731
+        state = jax.lax.scan(body, loop.init(jax.random.key(seed)), None, 3)[0]
+        return state.replay, state.learner.params
+
+    rings, diaries = run(jnp.arange(2))
+    throws = [*np.asarray(diaries["pages"])[:, :9, 0].ravel()]
+    for ring in (jax.tree.map(lambda x: np.asarray(x[seed]), rings) for seed in range(2)):  # noqa: B023
+        throws += [*ring.observations[0:31:2, 0]]  # a reset every second step
+        after = np.stack([ring.observations[1:30:2], ring.finals[ring.final[1:30:2]]])
+        throws += [*after[:, :, 1:].ravel()]  # thrown in the step, and the action
+    assert len(throws) == 2 * (9 + 16 + 30 + 30)
+    assert len(set(throws)) == len(throws)
 
 
 def test_cost_of_a_cycle_does_not_grow_with_the_capacity():
