@@ -131,25 +131,31 @@ def test_episode_statistics_are_those_of_the_steps_taken():
 
 def test_steps_are_the_environments():
     """What was stored, stepped again from each observation: s' is its successor or a new start."""
-    ring = jax.tree.map(np.asarray, alone(0)[0].replay)
     n = CYCLES * STEPS
 
     def step(y, action):
         state, _ = ENV.step(ENV.reset(jax.random.key(0))._replace(y=y), action, jax.random.key(0))
         return state.y
 
-    after = jax.jit(jax.vmap(step))(ring.observations[:n], ring.actions[:n].astype(np.int32))
-    starts = []
-    for t in range(n):
-        following = ring.observations[t + 1]
-        if ring.terminated[t] or ring.final[t] >= 0:
-            assert np.abs(following).max() <= 0.05
-            starts.append(tuple(following))
-        else:
-            np.testing.assert_allclose(following, after[t], rtol=1e-5, atol=1e-6)
-        if ring.final[t] >= 0:
-            np.testing.assert_allclose(ring.finals[ring.final[t]], after[t], rtol=1e-5, atol=1e-6)
-    assert len(set(starts)) == len(starts) > 2
+    many = jax.jit(jax.vmap(jax.vmap(step)))
+    rings = jax.tree.map(np.asarray, together()[0].replay)
+    afters = many(rings.observations[:, :n], rings.actions[:, :n].astype(np.int32))
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6)
+    truncations = 0
+    for cell in CELLS:
+        ring, after, starts = jax.tree.map(lambda x: x[cell], rings), afters[cell], []  # noqa: B023
+        for t in range(n):
+            following = ring.observations[t + 1]
+            if ring.terminated[t] or ring.final[t] >= 0:
+                assert np.abs(following).max() <= 0.05
+                starts.append(tuple(following))
+            else:
+                close(following, after[t])
+            if ring.final[t] >= 0:
+                close(ring.finals[ring.final[t]], after[t])
+                truncations += 1
+        assert len(set(starts)) == len(starts) > 2
+    assert truncations > 2
 
 
 def test_a_single_action_has_no_gap():
