@@ -147,10 +147,10 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
         look = jax.vmap(agent.policy, (None, 0, None))
         Q, pi = look(run.learner.params, seen, hp)
         _, previous = look(run.learner.target_params, seen, hp)
-        top = jax.lax.top_k(Q, 2)[0]
+        top = jax.lax.top_k(Q, min(2, Q.shape[-1]))[0]  # a single action has no gap
         return {
             "max_q": jnp.mean(top[:, 0]),
-            "action_gap": jnp.mean(top[:, 0] - top[:, 1]),
+            "action_gap": jnp.mean(top[:, 0] - top[:, -1]),
             "entropy": jnp.mean(shannon_entropy(pi)),
             "support": jnp.mean(jnp.sum(pi > 0, -1, dtype=jnp.float32)),
             "kl": jnp.mean(kl_divergence(pi, previous + hp.delta)),  # finite for sparse policies

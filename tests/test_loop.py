@@ -1,0 +1,162 @@
+"""The compiled loop: seeds, traces, episode statistics."""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from probe_envs import clock
+from tsallax.agents import make_agent
+from tsallax.envs.cartpole import cartpole
+from tsallax.networks import Dense, mlp
+from tsallax.operators import get_algorithm, make_hparams
+from tsallax.replay import make_ring
+from tsallax.training.loop import Schedule, make_loop
+from tsallax.types import HParams
+
+# A whole run, small: C = 2, a target copy every 20 steps.
+ENV = cartpole(time_limit=12)
+SIZES = ((4, 8), (8,), (8, 2), (2,))
+
+
+def draw_params(key):
+    """All weights from one draw: compiling the generator is what costs here."""
+    draw = 0.3 * jax.random.normal(key, (sum(map(math.prod, SIZES)),))
+    ends = np.cumsum([math.prod(size) for size in SIZES])[:-1]
+    leaves = [x.reshape(size) for x, size in zip(jnp.split(draw, ends), SIZES, strict=True)]
+    return [Dense(*leaves[:2]), Dense(*leaves[2:])]
+
+
+NETWORK = mlp((4,), (2,), hidden=(8,))._replace(init=draw_params)
+AGENT = make_agent(NETWORK, get_algorithm("tal"))
+STEPS, CYCLES = 20, 4
+SEEDS = [0, 0, 1, 1, 2, 2]
+QS = [1.0, 2.0, 1.0, 2.0, 1.5, 3.0]
+CELLS = range(len(SEEDS))
+TRACES = []
+
+
+def run(seed, q):
+    """The state and the metrics of each cycle; the ring holds all steps."""
+    TRACES.append(None)
+    loop = make_loop(ENV, AGENT, make_ring(100, ENV.time_limit), Schedule(8, 2))
+    hp = make_hparams("tal", q=q, alpha=0.5, epsilon=0.5, learning_rate=0.01)
+
+    def body(state, _):
+        return loop.cycle(state, hp, idle=0, updates=10)
+
+    state, metrics = jax.lax.scan(body, loop.init(jax.random.key(seed)), None, CYCLES)
+    return state._replace(key=jax.random.key_data(state.key)), metrics
+
+
+ALONE = jax.jit(run)
+
+
+@functools.cache
+def together():
+    """All cells as one program."""
+    return jax.jit(jax.vmap(run))(jnp.array(SEEDS), jnp.array(QS))
+
+
+@functools.cache
+def alone(cell: int):
+    return ALONE(jnp.int32(SEEDS[cell]), jnp.float32(QS[cell]))
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_many_runs_at_once_are_the_separate_runs(cell):
+    state, metrics = jax.tree.map(lambda x: x[cell], together())
+    expected, expected_metrics = alone(cell)
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-5)
+    jax.tree.map(close, state.learner, expected.learner)
+    jax.tree.map(close, state.replay, expected.replay)
+    jax.tree.map(close, metrics, expected_metrics)
+    for name in ("step", "episodes", "episode_return", "episode_length", "epsilon"):
+        np.testing.assert_array_equal(getattr(metrics, name), getattr(expected_metrics, name))
+    np.testing.assert_array_equal(state.key, expected.key)
+
+
+def test_a_seed_repeats_to_the_bit():
+    jax.tree.map(np.testing.assert_array_equal, ALONE(jnp.int32(0), jnp.float32(1)), alone(0))
+
+
+def test_seeds_and_numbers_differ():
+    """In the weights; seeds also in what was seen. The generator knows the seed alone."""
+    state, metrics = together()
+
+    def count(x, cells=CELLS):
+        return len(np.unique(np.asarray(x)[jnp.array(cells)].reshape(len(cells), -1), axis=0))
+
+    assert count(state.learner.params[0].weight) == count(metrics.loss) == len(CELLS)
+    assert count(state.replay.observations, [0, 2, 4]) == count(state.key) == 3
+
+
+def test_one_trace_serves_all_numbers():
+    alone(0)
+    before = len(TRACES)
+    for q in (1.0, 1.5, 2.0, float("inf")):
+        _, metrics = ALONE(jnp.int32(0), jnp.float32(q))
+        assert np.isfinite(metrics.loss).all()
+    assert len(TRACES) == before
+
+
+def test_episode_statistics_are_those_of_the_steps_taken():
+    """The ring holds every step of the run: counted again here, seed by seed."""
+    ends = set()
+    state, metrics = together()
+    for cell in CELLS:
+        ring, found = jax.tree.map(lambda x: np.asarray(x[cell]), (state.replay, metrics))  # noqa: B023
+        total, length = 0.0, 0
+        for cycle in range(CYCLES):
+            returns, lengths = [], []
+            for t in range(cycle * STEPS, (cycle + 1) * STEPS):
+                total, length = total + ring.rewards[t], length + 1
+                if ring.terminated[t] or ring.final[t] >= 0:
+                    assert ring.terminated[t] or length == ENV.time_limit
+                    ends.add(bool(ring.terminated[t]))
+                    returns.append(total)
+                    lengths.append(length)
+                    total, length = 0.0, 0
+            assert found.step[cycle] == (cycle + 1) * STEPS
+            assert found.episodes[cycle] == len(returns)
+            mean = np.mean(returns) if returns else np.nan
+            np.testing.assert_allclose(found.episode_return[cycle], mean, rtol=1e-6)
+            mean = np.mean(lengths) if lengths else np.nan
+            np.testing.assert_allclose(found.episode_length[cycle], mean, rtol=1e-6)
+    assert ends == {True, False}, "both kinds of ends occur"
+
+
+def test_steps_are_the_environments():
+    """What was stored, stepped again from each observation: s' is its successor or a new start."""
+    ring = jax.tree.map(np.asarray, alone(0)[0].replay)
+    n = CYCLES * STEPS
+
+    def step(y, action):
+        state, _ = ENV.step(ENV.reset(jax.random.key(0))._replace(y=y), action, jax.random.key(0))
+        return state.y
+
+    after = jax.jit(jax.vmap(step))(ring.observations[:n], ring.actions[:n].astype(np.int32))
+    starts = []
+    for t in range(n):
+        following = ring.observations[t + 1]
+        if ring.terminated[t] or ring.final[t] >= 0:
+            assert np.abs(following).max() <= 0.05
+            starts.append(tuple(following))
+        else:
+            np.testing.assert_allclose(following, after[t], rtol=1e-5, atol=1e-6)
+        if ring.final[t] >= 0:
+            np.testing.assert_allclose(ring.finals[ring.final[t]], after[t], rtol=1e-5, atol=1e-6)
+    assert len(set(starts)) == len(starts) > 2
+
+
+def test_a_single_action_has_no_gap():
+    """A probe with one action must run, though there is no second value."""
+    env = clock()._replace(action_names=("only",))
+    agent = make_agent(mlp((2,), (1,), hidden=()), get_algorithm("tal"))
+    loop = make_loop(env, agent, make_ring(4, None), Schedule(2, 1))
+    state = jax.eval_shape(loop.init, jax.random.key(0))
+    _, metrics = jax.eval_shape(lambda state: loop.cycle(state, HParams(), 0, 1), state)
+    assert metrics.action_gap.shape == ()
