@@ -2,10 +2,10 @@
 
 import os
 
-# Most of the suite's time is compilation, and most of that is spent on speed that tests do not need.
+# Most of the suite's time is compilation, most of that for speed which tests do not need.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 
-from jaxtyping import install_import_hook  # noqa: E402
+from jaxtyping import install_import_hook
 
 install_import_hook("tsallax", "beartype.beartype")
 
