@@ -5,10 +5,18 @@ Attributes of the original are named in docs/minatar-rules.md.
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from minatar_oracle import Fields, Oracle
-from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
+from tsallax.envs.minatar import (
+    asterix,
+    breakout,
+    freeway,
+    seaquest,
+    seaquest_state,
+    space_invaders,
+)
 
 N, L, U, R, D, F = range(6)
 
@@ -64,8 +72,8 @@ def _asterix_ours(g: asterix.Game) -> Fields:
     own = {name: value for name, value in g._asdict().items() if name in ASTERIX}
     slots = np.stack([g.entity_x, g.entity_dx, g.entity_gold], axis=-1)
     return own | {
-        "spawn_interval": asterix.spawn_interval(g.ramp),
-        "move_interval": asterix.move_interval(g.ramp),
+        "spawn_interval": jax.vmap(asterix.spawn_interval)(g.ramp),
+        "move_interval": jax.vmap(asterix.move_interval)(g.ramp),
         "slots": np.where(g.entity_x[..., None] < 0, [-1, 0, 0], slots),
     }
 
@@ -214,10 +222,10 @@ def _seaquest_original(game) -> Fields:
         shots[y, x, int(right)] += 1
     return _scalars(game, SEAQUEST) | {
         "dx": 2 * int(game.sub_or) - 1,
-        "fish": _padded(game.e_fish, seaquest.ENEMIES, 4),
-        "subs": _padded(game.e_subs, seaquest.ENEMIES, 5),
-        "divers": _padded(game.divers, seaquest.DIVERS, 4),
-        "bullets": _padded(game.f_bullets, seaquest.BULLETS, 3),
+        "fish": _padded(game.e_fish, seaquest_state.ENEMIES, 4),
+        "subs": _padded(game.e_subs, seaquest_state.ENEMIES, 5),
+        "divers": _padded(game.divers, seaquest_state.DIVERS, 4),
+        "bullets": _padded(game.f_bullets, seaquest_state.BULLETS, 3),
         "shots": shots,
     }
 
@@ -229,7 +237,7 @@ def _oldest_first(mask: np.ndarray, *columns: np.ndarray) -> np.ndarray:
     return np.take_along_axis(rows, order[..., None], axis=1)
 
 
-def _seaquest_ours(g: seaquest.Game) -> Fields:
+def _seaquest_ours(g: seaquest_state.Game) -> Fields:
     e, d, b = g.enemies, g.divers, g.bullets
     shots = np.zeros((len(g.x), 10, 10, 2), int)
     t, k = np.nonzero(e.shot_x >= 0)
@@ -237,8 +245,8 @@ def _seaquest_ours(g: seaquest.Game) -> Fields:
     own = {name: value for name, value in g._asdict().items() if name in SEAQUEST}
     return own | {
         "dx": g.dx,
-        "spawn_interval": seaquest.spawn_interval(g.ramp),
-        "move_interval": np.asarray(seaquest.move_interval(g.ramp)),
+        "spawn_interval": jax.vmap(seaquest_state.spawn_interval)(g.ramp),
+        "move_interval": np.asarray(jax.vmap(seaquest_state.move_interval)(g.ramp)),
         "fish": _oldest_first((e.x >= 0) & ~e.sub, e.x, e.y, e.dx, e.timer),
         "subs": _oldest_first((e.x >= 0) & e.sub, e.x, e.y, e.dx, e.timer, e.shot_timer),
         "divers": _oldest_first(d.x >= 0, d.x, d.y, d.dx, d.timer),

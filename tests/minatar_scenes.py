@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from tsallax.envs.minatar import seaquest
+from tsallax.envs.minatar import seaquest_state
 from tsallax.envs.minatar.common import NOWHERE
 
 
@@ -52,7 +52,7 @@ def put(game: Any, rng: np.random.Generator) -> None:
     game.f_bullets = [list(rng.choice(np.array(left + right, object)))]
 
 
-def ours(game: Any) -> seaquest.Game:
+def ours(game: Any) -> seaquest_state.Game:
     """The scene in our form. A bullet without its submarine is in the slot of one that is gone."""
 
     def slots(cls, rows: list, count: int):
@@ -66,12 +66,12 @@ def ours(game: Any) -> seaquest.Game:
     subs = [[x, y, sign(r), 1, t, s, NOWHERE] for x, y, r, t, s in game.e_subs]
     fish = [[x, y, sign(r), 0, t, 0, NOWHERE] for x, y, r, t in game.e_fish]
     shots = [[NOWHERE, y, sign(r), 1, 9, 9, x] for x, y, r in game.e_bullets]
-    enemies = slots(seaquest.Enemies, subs + fish + shots, seaquest.ENEMIES)
+    enemies = slots(seaquest_state.Enemies, subs + fish + shots, seaquest_state.ENEMIES)
     divers = [[x, y, sign(r), t] for x, y, r, t in game.divers]
     bullets = [[x, y, sign(r)] for x, y, r in game.f_bullets]
     names = "sub_x", "sub_y", "oxygen", "diver_count", "shot_timer", "e_spawn_timer"
     x, y, oxygen, crew, *timers = (np.int32(getattr(game, name)) for name in names)
-    return seaquest.Game(
+    return seaquest_state.Game(
         x,
         y,
         np.int32(sign(game.sub_or)),
@@ -82,10 +82,10 @@ def ours(game: Any) -> seaquest.Game:
         np.int32(game.d_spawn_timer),
         np.int32(game.ramp_index),
         enemies._replace(sub=enemies.sub == 1),
-        slots(seaquest.Divers, divers, seaquest.DIVERS),
-        slots(seaquest.Bullets, bullets, seaquest.BULLETS),
+        slots(seaquest_state.Divers, divers, seaquest_state.DIVERS),
+        slots(seaquest_state.Bullets, bullets, seaquest_state.BULLETS),
     )
 
 
-def stack(games: list[seaquest.Game]) -> seaquest.Game:
+def stack(games: list[seaquest_state.Game]) -> seaquest_state.Game:
     return jax.tree.map(lambda *leaves: np.stack(leaves), *games)

@@ -13,13 +13,34 @@ from tsallax.networks import Network, Params
 from tsallax.operators import Algorithm, action_values
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
-# As torch computes them. RMSprop is MinAtar's: centred, its epsilon outside the root.
+
+def centred_rmsprop(decay: float, eps: float) -> optax.GradientTransformation:
+    """`g / (sqrt(E[g^2] - E[g]^2) + eps)`, as torch computes it but for one thing.
+
+    The variance of a constant gradient may round below 0; its root is 0 here, and NaN in torch.
+    """
+
+    def init(params):
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        return zeros, zeros
+
+    def update(updates, state, params=None):
+        del params
+        mean, square = state
+        mean = jax.tree.map(lambda m, g: decay * m + (1 - decay) * g, mean, updates)
+        square = jax.tree.map(lambda s, g: decay * s + (1 - decay) * g**2, square, updates)
+        step = jax.tree.map(
+            lambda g, m, s: g / (jnp.sqrt(jnp.maximum(s - m**2, 0)) + eps), updates, mean, square
+        )
+        return step, (mean, square)
+
+    return optax.GradientTransformation(init, update)
+
+
 OPTIMISERS: dict[str, optax.GradientTransformation] = {
     "adam": optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8),
-    "rmsprop": optax.scale_by_stddev(decay=0.95, eps=0.01, eps_in_sqrt=False),
+    "rmsprop": centred_rmsprop(decay=0.95, eps=0.01),  # MinAtar's
 }
-
-
 LOSSES = {"squared": operators.squared, "huber": operators.huber}
 ACTING = ("pi", "argmax")
 

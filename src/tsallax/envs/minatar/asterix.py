@@ -1,4 +1,7 @@
-"""Asterix: fetch the gold and keep clear of the enemies that cross the screen."""
+"""Asterix: fetch the gold and keep clear of the enemies that cross the screen.
+
+Reward 1 per gold. Ramping makes entities come and move faster, nine times.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from tsallax.envs.base import Environment
 from tsallax.envs.minatar.common import (
     COLUMNS,
     DOWN,
@@ -23,7 +25,6 @@ from tsallax.envs.minatar.common import (
     Ramping,
     Rules,
     cell,
-    environment,
     glide,
     moves,
 )
@@ -133,13 +134,3 @@ def observe(game: Game) -> Image:
 
 MINIMAL = (NOOP, LEFT, UP, RIGHT, DOWN)
 RULES = Rules("MinAtar/Asterix", 3, start, advance, observe, MINIMAL, LAYERS)
-
-
-def make(
-    sticky: float = 0.1,
-    ramping: bool = True,
-    minimal_actions: bool = False,
-    time_limit: int | None = None,
-) -> Environment:
-    """Reward 1 per gold. Ramping makes entities come and move faster, nine times."""
-    return environment(RULES, sticky, ramping, minimal_actions, time_limit)

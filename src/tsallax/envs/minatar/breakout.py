@@ -1,4 +1,7 @@
-"""Breakout: a ball, a paddle of one cell, and three rows of bricks."""
+"""Breakout: a ball, a paddle of one cell, and three rows of bricks.
+
+Reward 1 per brick. The game has no ramping: the switch is there for all games alike.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from tsallax.envs.base import Environment
 from tsallax.envs.minatar.common import (
     COLUMNS,
     LEFT,
@@ -21,7 +23,6 @@ from tsallax.envs.minatar.common import (
     Ramping,
     Rules,
     cell,
-    environment,
     moves,
 )
 
@@ -103,13 +104,3 @@ def observe(game: Game) -> Image:
 
 MINIMAL = (NOOP, LEFT, RIGHT)
 RULES = Rules("MinAtar/Breakout", 1, start, advance, observe, MINIMAL, LAYERS)
-
-
-def make(
-    sticky: float = 0.1,
-    ramping: bool = True,
-    minimal_actions: bool = False,
-    time_limit: int | None = None,
-) -> Environment:
-    """Reward 1 per brick. The game has no ramping: the switch is there for all games alike."""
-    return environment(RULES, sticky, ramping, minimal_actions, time_limit)

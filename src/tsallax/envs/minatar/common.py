@@ -62,7 +62,11 @@ class State(NamedTuple):
 
 
 def environment(
-    rules: Rules, sticky: float, ramping: bool, minimal_actions: bool, time_limit: int | None
+    rules: Rules,
+    sticky: float | Float[Array, ""] = 0.1,
+    ramping: bool = True,
+    minimal_actions: bool = False,
+    time_limit: int | None = None,
 ) -> Environment:
     """`rules` with sticky actions and a time limit: the shorter one of the game's and the given."""
     actions = rules.minimal_actions if minimal_actions else range(len(ACTIONS))

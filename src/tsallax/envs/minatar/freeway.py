@@ -1,4 +1,9 @@
-"""Freeway: lead a chicken over eight lanes of traffic, as often as the time allows."""
+"""Freeway: lead a chicken over eight lanes of traffic, as often as the time allows.
+
+Reward 1 per crossing. The game has no ramping: the switch is there for all games alike. The episode
+ends after 2501 steps and by nothing else. That is a time limit, so it truncates; the original
+reports a terminal state.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from tsallax.envs.base import Environment
 from tsallax.envs.minatar.common import (
     COLUMNS,
     DOWN,
@@ -21,7 +25,6 @@ from tsallax.envs.minatar.common import (
     Ramping,
     Rules,
     cell,
-    environment,
     moves,
 )
 
@@ -110,17 +113,3 @@ def observe(game: Game) -> Image:
 
 MINIMAL = (NOOP, UP, DOWN)
 RULES = Rules("MinAtar/Freeway", 16, start, advance, observe, MINIMAL, LAYERS, EPISODE)
-
-
-def make(
-    sticky: float = 0.1,
-    ramping: bool = True,
-    minimal_actions: bool = False,
-    time_limit: int | None = None,
-) -> Environment:
-    """Reward 1 per crossing. The game has no ramping: the switch is there for all games alike.
-
-    The episode ends after 2501 steps and by nothing else. That is a time limit, so it truncates;
-    the original reports a terminal state.
-    """
-    return environment(RULES, sticky, ramping, minimal_actions, time_limit)

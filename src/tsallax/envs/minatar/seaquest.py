@@ -1,4 +1,8 @@
-"""Seaquest: a submarine picks up divers among fish and enemies, while the air runs out."""
+"""Seaquest: a submarine picks up divers among fish and enemies, while the air runs out.
+
+Reward 1 per enemy shot, and more for surfacing with six divers the more air is left. Ramping makes
+enemies come and move faster each time that the player surfaces, 19 times.
+"""
 
 from typing import TypeVar
 
@@ -7,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from tsallax.envs.base import Environment
 from tsallax.envs.minatar.common import (
     DOWN,
     FIRE,
@@ -22,7 +25,6 @@ from tsallax.envs.minatar.common import (
     Draws,
     Ramping,
     Rules,
-    environment,
     glide,
     moves,
 )
@@ -207,16 +209,3 @@ def _attack(
 
 MINIMAL = (NOOP, LEFT, UP, RIGHT, DOWN, FIRE)
 RULES = Rules("MinAtar/Seaquest", 5, start, advance, observe, MINIMAL, LAYERS)
-
-
-def make(
-    sticky: float = 0.1,
-    ramping: bool = True,
-    minimal_actions: bool = False,
-    time_limit: int | None = None,
-) -> Environment:
-    """Reward 1 per enemy shot, and more for surfacing with six divers the more air is left.
-
-    Ramping makes enemies come and move faster each time that the player surfaces, 19 times.
-    """
-    return environment(RULES, sticky, ramping, minimal_actions, time_limit)

@@ -1,4 +1,7 @@
-"""Space Invaders: shoot the aliens, which march down, shoot back, and come again in new waves."""
+"""Space Invaders: shoot the aliens, which march down, shoot back, and come again in new waves.
+
+Reward 1 per alien. Ramping makes each of the first six new waves march faster.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from tsallax.envs.base import Environment
 from tsallax.envs.minatar.common import (
     COLUMNS,
     FIRE,
@@ -24,7 +26,6 @@ from tsallax.envs.minatar.common import (
     Ramping,
     Rules,
     cell,
-    environment,
     moves,
 )
 
@@ -142,13 +143,3 @@ def observe(game: Game) -> Image:
 
 MINIMAL = (NOOP, LEFT, RIGHT, FIRE)
 RULES = Rules("MinAtar/SpaceInvaders", 0, start, advance, observe, MINIMAL, LAYERS)
-
-
-def make(
-    sticky: float = 0.1,
-    ramping: bool = True,
-    minimal_actions: bool = False,
-    time_limit: int | None = None,
-) -> Environment:
-    """Reward 1 per alien. Ramping makes each of the first six new waves march faster."""
-    return environment(RULES, sticky, ramping, minimal_actions, time_limit)
