@@ -132,14 +132,15 @@ def test_every_layer_has_its_own_bound_and_key(network, fan_in):
     assert len(set(np.round(starts, 5))) == 2 * len(fan_in)
 
 
-def test_rmsprop_stays_finite_on_a_constant_gradient():
-    """The variance is 0 then, and its rounded form must not fall below (in torch it does)."""
+def test_rmsprop_stays_finite_on_a_gradient_that_settles():
+    """Its variance then rounds to somewhat less than 0 in float32: optax's form gives NaN."""
     transform = OPTIMISERS["rmsprop"]
-    size = 10 ** jax.random.uniform(jax.random.key(0), (1000,), minval=-3, maxval=2)
+    settled = 10 ** jnp.linspace(-3, 2, 1000)
 
-    def step(moments, _):
-        direction, moments = transform.update(size, moments)
+    def step(moments, t):
+        direction, moments = transform.update(settled * jnp.where(t < 30, 2, 1), moments)
         return moments, jnp.all(jnp.isfinite(direction))
 
-    finite = jax.jit(lambda: jax.lax.scan(step, transform.init(size), None, 600)[1])()
+    moments = transform.init(settled)
+    finite = jax.jit(lambda: jax.lax.scan(step, moments, jnp.arange(500))[1])()
     assert finite.all()
