@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -74,7 +74,7 @@ class Config:
     algorithm, the preset or the choices, in this order.
     """
 
-    env: tyro.conf.Positional[str]  # see `tsallax list`
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]  # see `tsallax list`
     algo: str = "tal"  # see `tsallax list`
     seeds: int = 1  # how many, trained side by side
     first_seed: int = 0
