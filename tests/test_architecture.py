@@ -23,7 +23,7 @@ BELOW: dict[str, set[str]] = {
     "agents": {"types", "policies", "operators"} | BESIDE,
 }
 _under = {"types", "policies", "operators", "tabular", "agents"} | BESIDE
-for _room in ("training", "experiments", "report", "cli", "__main__"):
+for _room in ("training", "experiments", "report", "api", "cli", "__main__"):
     BELOW[_room] = set(_under)
     _under.add(_room)
 BELOW["__init__"] = _under  # the public names, imported when they are used; no room imports it

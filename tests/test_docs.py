@@ -141,7 +141,8 @@ def test_one_version():
 @pytest.mark.parametrize(
     ("source", "output"), [e[1:] for e in examples()], ids=[e[0] for e in examples()]
 )
-def test_examples_run_and_print_what_is_shown(source, output):
+def test_examples_run_and_print_what_is_shown(source, output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(source, "example", "exec"), {"__name__": "example"})

@@ -12,6 +12,7 @@ from tsallax._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax import envs, operators, policies, tabular, types
+    from tsallax.api import load, train
     from tsallax.operators import ALGORITHMS, make_hparams
     from tsallax.policies import tsallis_policy, tsallis_value
     from tsallax.types import Bootstrap, HParams
@@ -21,7 +22,9 @@ _LAZY = {
     "ALGORITHMS": "tsallax.operators",
     "Bootstrap": "tsallax.types",
     "HParams": "tsallax.types",
+    "load": "tsallax.api",
     "make_hparams": "tsallax.operators",
+    "train": "tsallax.api",
     "tsallis_policy": "tsallax.policies",
     "tsallis_value": "tsallax.policies",
 }
@@ -39,10 +42,12 @@ __all__ = [
     "HParams",
     "__version__",
     "envs",
+    "load",
     "make_hparams",
     "operators",
     "policies",
     "tabular",
+    "train",
     "tsallis_policy",
     "tsallis_value",
     "types",

@@ -2,9 +2,8 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tsallax.training.config import Config, resolve
-from tsallax.training.loop import RunState
-from tsallax.training.run import Run, make_run, start, train
+from tsallax.training.run import Run, make_run
 
 STEPS = 1_000_000  # of the configuration; only a few target periods are run
 
@@ -50,7 +48,7 @@ def run(rounds: int = 3) -> None:
 def loop_timer(built: Run) -> Callable[[], float]:
     """Seconds an update of all cells, over one whole target period after the warm-up."""
     config = built.config
-    periods: Iterator[tuple[RunState, Any]] = train(built, start(built))
+    periods = built.train(built.start())
     for _ in range(2):  # the warm-up's program and the plain one: compiled
         jax.block_until_ready(next(periods))
 
@@ -101,5 +99,5 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
 def replay_bytes(env: str) -> int:
     """Bytes of one seed's replay, by shape alone."""
     built = make_run(resolve(Config(env, steps=STEPS)))
-    state = jax.eval_shape(built.loop.init, jax.random.key(0)).replay
+    state = jax.eval_shape(built.start).replay
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

@@ -40,6 +40,7 @@ class Display:
         self.console = Console()
         self.title, self.labels, self.steps, self.every = title, labels, steps, every
         self.returns: list[list[float]] = [[] for _ in labels]
+        self.diverged: set[int] = set()
         self.begin = self.last = time.monotonic()
         self.warm: tuple[float, int] | None = None  # speed counts from the first metrics on
         self.live = Live(console=self.console, auto_refresh=False)
@@ -83,7 +84,16 @@ class Display:
                 else np.nan
             )
             self.console.print(f"{note}   return {score:.1f}", highlight=False)
+        self._tell_divergence(metrics)
         return speed
+
+    def _tell_divergence(self, metrics: Any) -> None:
+        """A line for each cell that went bad in this period."""
+        for i, step in enumerate(metrics.diverged):
+            if step >= 0 and i not in self.diverged:
+                self.diverged.add(i)
+                what = "its loss or reward is not finite"
+                self.console.print(f"{self.labels[i]}: diverged at step {step:,}: {what}")
 
     def _draw(self, metrics: Any) -> None:
         parts: list[Any] = [Text(self.title, style="bold"), self.progress]
@@ -95,8 +105,9 @@ class Display:
             for name in ("max Q", "action gap", "support", "loss"):
                 table.add_column(name, justify="right")
             for i, label in enumerate(self.labels[:ROWS]):
+                bad = int(metrics.diverged[i])
                 table.add_row(
-                    label,
+                    label if bad < 0 else f"{label} [bold red]diverged at step {bad:,}[/]",
                     f"{metrics.episode_return[i]:.1f}",
                     sparkline(self.returns[i]),
                     *(f"{x[i]:.3g}" for x in (metrics.max_q, metrics.action_gap)),

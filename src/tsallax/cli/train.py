@@ -13,9 +13,9 @@ from tsallax.cli.display import Display, duration
 from tsallax.cli.errors import one_line
 from tsallax.report.curves import draw_curves
 from tsallax.training.config import Config, resolve, varied
-from tsallax.training.evaluate import evaluate
 from tsallax.training.folder import CURVES, METRICS, Folder
-from tsallax.training.run import Cell, Run, make_run, start, train
+from tsallax.training.run import Run, make_run
+from tsallax.training.session import session
 
 
 @one_line
@@ -46,10 +46,6 @@ def run(config: Annotated[Config, tyro.conf.arg(name="")], out: Path | None = No
     return 0 if status == "done" else 130
 
 
-def label(cell: Cell, names: list[str]) -> str:
-    return " ".join([f"seed {cell.seed}", *(f"{n}={cell.numbers[n]:g}" for n in names)])
-
-
 class Interrupt:
     """The first Ctrl-C ends the run after the period under way, the second at once."""
 
@@ -69,29 +65,16 @@ class Interrupt:
         signal.signal(signal.SIGINT, self.old)
 
 
-def _train(built: Run, folder: Folder):
-    config, status = built.config, "done"
-    title = f"{config.algo} on {config.env}, {len(built.cells)} runs as one program"
-    labels = [label(cell, folder.varied) for cell in built.cells]
-    state, begin, evaluated = start(built), time.monotonic(), 0
+def _train(run: Run, folder: Folder):
+    config, status = run.config, "done"
+    title = f"{config.algo} on {config.env}, {len(run.cells)} runs as one program"
+    labels = [cell.label(folder.varied) for cell in run.cells]
+    begin, params = time.monotonic(), None
     recent: list[Any] = []
     with Interrupt() as interrupt, Display(title, labels, config.steps) as show:
-        for state, metrics in train(built, state):  # noqa: B020 (the old state is used up)
-            step, scores = int(metrics.step[0]), None
-            if config.eval_every and (
-                step - evaluated >= config.eval_every or step == config.steps
-            ):
-                evaluated = step
-                found = evaluate(
-                    built.env,
-                    built.agent,
-                    config.eval_episodes,
-                    False,
-                    state.learner.params,
-                    built.hp,
-                )
-                scores = np.asarray(found)
-            folder.add(metrics, scores)
+        for step, state, metrics, evaluation in session(run, run.start()):
+            params = state.learner.params
+            folder.add(metrics, evaluation)
             speed = show(step, metrics)
             folder.add_timing(step, time.monotonic() - begin, speed)
             recent = [*recent[-9:], metrics.episode_return]
@@ -102,4 +85,4 @@ def _train(built: Run, folder: Folder):
     score = (
         f"{finite.mean():.1f} (mean of the last {len(recent)} periods)" if len(finite) else "none"
     )
-    return status, state.learner.params, score
+    return status, params, score

@@ -2,16 +2,33 @@
 
 import csv
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# For each combination of varied numbers: steps, and values (seeds, steps) with NaN holes.
+Curves = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
 
 # Okabe and Ito's palette: distinguishable without full colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
-def read_curves(metrics: Path, column: str) -> dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
-    """For each combination of varied numbers: steps, and values `(seeds, steps)` with NaN holes."""
+PANELS = {
+    "episode_return": "episodic return",
+    "action_gap": "action gap  Q(1) - Q(2)",
+    "support": "actions in the support of pi",
+    "loss": "loss",
+}
+
+
+def read_curves(metrics: Path, column: str) -> Curves:
+    """One column of a `metrics.csv`."""
     with metrics.open(newline="") as file:
         reader = csv.DictReader(file)
         names = list(reader.fieldnames or [])
@@ -40,27 +57,17 @@ def smooth(values: np.ndarray, width: int) -> np.ndarray:
     return np.apply_along_axis(one, 1, values)
 
 
-def draw_curves(metrics: Path, picture: Path, title: str) -> None:
+def plot_curves(read: Callable[[str], Curves], title: str, path: Path | str | None) -> "Figure":
     """Return, action gap, support and loss: mean over seeds, with one standard deviation."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
-    panels = {
-        "episode_return": "episodic return",
-        "action_gap": "action gap  Q(1) - Q(2)",
-        "support": "actions in the support of pi",
-        "loss": "loss",
-    }
-    figure, axes = plt.subplots(2, 2, figsize=(10, 6.5), layout="constrained", sharex=True)
-    for axis, (column, label) in zip(axes.flat, panels.items(), strict=True):
-        for color, (name, (steps, values)) in zip(
-            PALETTE * 9, read_curves(metrics, column).items(), strict=False
-        ):
-            rows = smooth(values, max(1, len(steps) // 40))
-            mean, spread = np.nanmean(rows, 0), np.nanstd(rows, 0)
+    figure = Figure(figsize=(10, 6.5), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True)
+    for axis, (column, label) in zip(axes.flat, PANELS.items(), strict=True):
+        for color, (name, (steps, values)) in zip(PALETTE * 9, read(column).items(), strict=False):
+            rows = np.ma.masked_invalid(smooth(values, max(1, len(steps) // 40)))
+            mean, spread = rows.mean(0), rows.std(0)
             axis.plot(steps, mean, color=color, lw=1.8, label=", ".join(name) or None)
             axis.fill_between(steps, mean - spread, mean + spread, color=color, alpha=0.2, lw=0)
         axis.set_title(label, fontsize=10, loc="left")
@@ -72,5 +79,11 @@ def draw_curves(metrics: Path, picture: Path, title: str) -> None:
     for axis in axes[1]:
         axis.set_xlabel("environment steps")
     figure.suptitle(title, fontsize=12, x=0.01, ha="left")
-    figure.savefig(picture, dpi=130)
-    plt.close(figure)
+    if path is not None:
+        figure.savefig(path, dpi=130)
+    return figure
+
+
+def draw_curves(metrics: Path, picture: Path, title: str) -> None:
+    """`curves.png` of a run folder."""
+    plot_curves(partial(read_curves, metrics), title, picture)

@@ -111,6 +111,7 @@ class Config:
     sal_draw: Literal["update", "sample"] = "update"  # how often SAL draws its beta
     eval_every: int = 0  # steps between evaluations, 0 for none
     eval_episodes: int = 10
+    eval_acting: Literal["pi", "argmax"] = "pi"  # in evaluations, without epsilon
     sticky: float | None = None  # MinAtar: probability of repeating the last action (0.1)
     ramping: bool | None = None  # MinAtar: growing difficulty (on)
     minimal_actions: bool | None = None  # MinAtar: only the actions that do something (off)
@@ -151,7 +152,8 @@ def resolve(config: Config) -> Config:
 
 
 def _validate(config: Config) -> None:
-    for name in ("seeds", "steps", "quantiles", "batch", "buffer", "train_period", "target_period"):
+    positive = ("seeds", "steps", "quantiles", "batch", "buffer", "train_period", "target_period")
+    for name in (*positive, "eval_episodes"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} must be at least 1, not {getattr(config, name)}")
     for name in ("first_seed", "eval_every", "warmup"):

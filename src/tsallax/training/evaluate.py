@@ -38,14 +38,14 @@ def episode_return(
     return jax.lax.while_loop(running, step, start)[1]
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+@partial(jax.jit, static_argnames=("env", "agent", "episodes", "greedy"))
 def evaluate(
     env: Environment,
     agent: Agent,
+    hp: HParams,
+    params: Params,
     episodes: int,
     greedy: bool,
-    params: Params,
-    hp: HParams,
     seed: int | Int[Array, ""] = 0,
 ) -> Float[Array, "cells {episodes}"]:
     """Returns of the same `episodes` seeds for every cell (the leading axis of `params`, `hp`)."""

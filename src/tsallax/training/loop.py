@@ -44,6 +44,7 @@ class RunState(NamedTuple):
     env: Any
     observation: Shaped[Array, "..."]
     episode: Episode
+    diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
     key: PRNGKeyArray
 
 
@@ -61,6 +62,7 @@ class Metrics(NamedTuple):
     support: Float[Array, ""]
     kl: Float[Array, ""]  # of the new target's policy to the last one's
     epsilon: Float[Array, ""]
+    diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
 
 
 class Loop(NamedTuple):
@@ -72,6 +74,30 @@ def epsilon_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
     """Linear from `epsilon` to `epsilon_end` over `epsilon_steps`."""
     share = jnp.clip(step / hp.epsilon_steps, 0, 1)
     return hp.epsilon + share * (hp.epsilon_end - hp.epsilon)
+
+
+def first_bad(
+    found: Int[Array, ""], number: Float[Array, ""], step: Int[Array, ""]
+) -> Int[Array, ""]:
+    """`step` if this is the first `number` that is not finite."""
+    return jnp.where((found < 0) & ~jnp.isfinite(number), step, found)
+
+
+def look_at_policy(
+    agent: Agent, learner: Learner, seen: Shaped[Array, "batch ..."], hp: HParams
+) -> dict[str, Float[Array, ""]]:
+    """What the policy is like on a batch of observations, before the target is copied."""
+    look = jax.vmap(agent.policy, (None, 0, None))
+    Q, pi = look(learner.params, seen, hp)
+    _, previous = look(learner.target_params, seen, hp)
+    top = jax.lax.top_k(Q, min(2, Q.shape[-1]))[0]  # a single action has no gap
+    return {
+        "max_q": jnp.mean(top[:, 0]),
+        "action_gap": jnp.mean(top[:, 0] - top[:, -1]),
+        "entropy": jnp.mean(shannon_entropy(pi)),
+        "support": jnp.mean(jnp.sum(pi > 0, -1, dtype=jnp.float32)),
+        "kl": jnp.mean(kl_divergence(pi, previous + hp.delta)),  # finite for sparse policies
+    }
 
 
 def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) -> Loop:
@@ -88,6 +114,7 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             state,
             observation,
             Episode(zero, none, none, zero, none),
+            none - 1,
             k_run,
         )
 
@@ -126,6 +153,7 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             env=following,
             observation=observation,
             episode=episode,
+            diverged=first_bad(run.diverged, outcome.reward, run.step + 1),
         )
 
     def steps(run: RunState, hp: HParams, key: PRNGKeyArray) -> RunState:
@@ -139,22 +167,8 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
         run = steps(run, hp, k_steps)
         batch = replay.sample(run.replay, k_sample, schedule.batch, run.observation)
         learner, loss = agent.update(run.learner, batch, hp, k_update)
-        return run._replace(learner=learner), loss
-
-    def probe(run: RunState, hp: HParams, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
-        """What the policy looks like on one batch, before the target is copied."""
-        seen = replay.sample(run.replay, key, schedule.batch, run.observation).observation
-        look = jax.vmap(agent.policy, (None, 0, None))
-        Q, pi = look(run.learner.params, seen, hp)
-        _, previous = look(run.learner.target_params, seen, hp)
-        top = jax.lax.top_k(Q, min(2, Q.shape[-1]))[0]  # a single action has no gap
-        return {
-            "max_q": jnp.mean(top[:, 0]),
-            "action_gap": jnp.mean(top[:, 0] - top[:, -1]),
-            "entropy": jnp.mean(shannon_entropy(pi)),
-            "support": jnp.mean(jnp.sum(pi > 0, -1, dtype=jnp.float32)),
-            "kl": jnp.mean(kl_divergence(pi, previous + hp.delta)),  # finite for sparse policies
-        }
+        diverged = first_bad(run.diverged, loss, run.step)
+        return run._replace(learner=learner, diverged=diverged), loss
 
     def cycle(
         run: RunState, hp: HParams, idle: int, updates: int, copy: bool = True
@@ -169,6 +183,7 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             keys = jax.random.split(k_blocks, updates)
             run, losses = jax.lax.scan(lambda run, k: block(run, hp, k), run, keys)
         ended = run.episode.ended
+        seen = replay.sample(run.replay, k_probe, schedule.batch, run.observation).observation
         metrics = Metrics(
             step=run.step,
             episodes=ended,
@@ -176,7 +191,8 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             episode_length=jnp.where(ended > 0, run.episode.length_sum / ended, jnp.nan),
             loss=jnp.mean(losses),
             epsilon=epsilon_at(run.step, hp),
-            **probe(run, hp, k_probe),
+            diverged=run.diverged,
+            **look_at_policy(agent, run.learner, seen, hp),
         )
         cleared = run.episode._replace(
             ended=jnp.zeros_like(ended),

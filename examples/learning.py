@@ -1,0 +1,106 @@
+"""Does it learn? One run an environment and algorithm, through the command line, and their curves.
+
+python examples/learning.py            # what is missing is trained; hours on a small machine
+python examples/learning.py --only Breakout
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+import study
+from study import BLUE, GREEN, VERMILION
+
+RUNS = Path("runs") / "learning"
+
+
+class Task(NamedTuple):
+    """A run, and the mean return over seeds that some window of it must reach."""
+
+    env: str
+    algo: str
+    seeds: int
+    steps: int
+    window: int
+    wanted: float
+    random: float  # mean return of uniformly random actions, measured over 1,000 episodes
+
+    @property
+    def name(self) -> str:
+        return f"{self.env.split('/')[-1]}-{self.algo}"
+
+    def command(self, out: Path) -> list[str]:
+        numbers = ["--seeds", str(self.seeds), "--steps", str(self.steps), "--out", str(out)]
+        return [sys.executable, "-m", "tsallax", "train", self.env, "--algo", self.algo, *numbers]
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        *(
+            Task("CartPole-v1", algo, 5, 100_000, 10_000, 195, 22.5)
+            for algo in ("tal", "mdqn", "al")
+        ),
+        Task("MinAtar/Breakout", "tal", 2, 300_000, 30_000, 5, 0.5),
+        Task("MinAtar/SpaceInvaders", "tal", 2, 300_000, 30_000, 10, 2.8),
+        Task("Acrobot-v1", "tal", 2, 100_000, 10_000, -150, -498),
+    )
+}
+
+
+def returns(path: Path) -> pd.DataFrame:
+    """Mean episodic return: a row a period, a column a seed."""
+    table = pd.read_csv(path / "metrics.csv")
+    return table.pivot_table("episode_return", "step", "seed", dropna=False)
+
+
+def best_window(table: pd.DataFrame, steps: int) -> float:
+    """The largest mean over seeds and any `steps` steps in a row."""
+    period = int(np.diff(table.index).max())
+    return float(table.mean(axis=1).rolling(max(1, steps // period)).mean().max())
+
+
+def draw(tasks: list[Task]) -> None:
+    colours = {"tal": BLUE, "mdqn": VERMILION, "al": GREEN}
+    panels = list(dict.fromkeys(task.env for task in tasks))
+    figure = Figure((4.2 * len(panels), 3.6), layout="constrained")
+    axes = dict(zip(panels, np.ravel(figure.subplots(1, len(panels))), strict=True))
+    for task in tasks:
+        axis = axes[task.env]
+        table = returns(RUNS / task.name).rolling(5, min_periods=1).mean()
+        mean, spread = table.mean(axis=1), table.std(axis=1, ddof=0)
+        steps = table.index.to_numpy()
+        axis.plot(steps, mean, color=colours[task.algo], label=f"{task.algo}, {task.seeds} seeds")
+        axis.fill_between(steps, mean - spread, mean + spread, color=colours[task.algo], alpha=0.2)
+        axis.axhline(task.random, color=study.GREY, lw=1, ls=":")
+        axis.set(title=task.env, xlabel="environment steps")
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.legend(loc="lower right")
+    next(iter(axes.values())).set_ylabel("episodic return")
+    study.save(figure, "learning.png")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="tasks whose name has this in it")
+    only = parser.parse_args().only
+    tasks = [task for name, task in TASKS.items() if only in name]
+    for task in tasks:
+        if not (RUNS / task.name).exists():
+            subprocess.run(task.command(RUNS / task.name), check=True)
+        best = best_window(returns(RUNS / task.name), task.window)
+        print(
+            f"{task.name:24} best window {best:7.1f}   wanted {task.wanted}   random {task.random}"
+        )
+    draw(tasks)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""What a script or a notebook calls: `tsallax.train` and `tsallax.load`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from tsallax.networks import Network, Params
+from tsallax.report.curves import Curves, plot_curves, read_curves
+from tsallax.training.config import RANGES, Config, grid, resolve, varied
+from tsallax.training.folder import METRICS, WEIGHTS, Folder, load_weights, read_about
+from tsallax.training.model import Model
+from tsallax.training.run import Run, make_run
+from tsallax.training.session import Period, session
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run.
+
+    `metrics` maps each column of `metrics.csv` to an array (hyper-parameters, seeds, iterations),
+    in the order of `settings` and `seeds`; `evaluations` is (hyper-parameters, seeds, iterations,
+    episodes), NaN where none was made.
+    """
+
+    config: Config
+    settings: list[dict[str, float]]
+    seeds: list[int]
+    metrics: dict[str, Shaped[np.ndarray, "settings seeds iterations"]]
+    evaluations: Float[np.ndarray, "settings seeds iterations episodes"]
+    params: Params
+    run: Run
+    periods: list[Period]
+
+    def best(
+        self, metric: str = "episode_return", last: int = 10
+    ) -> tuple[dict[str, float], float]:
+        """The setting with the largest `metric`, and that value.
+
+        A setting's value is the mean over its seeds and last iterations, NaN left out. Of the
+        setting only the numbers that vary are named.
+        """
+        scores = np.array([_score(x) for x in self.metrics[metric][:, :, -last:]])
+        i = int(np.argmax(scores))
+        return {n: self.settings[i][n] for n in varied(self.config)}, float(scores[i])
+
+    def model(self, setting: int = 0, seed: int = 0) -> Model:
+        """The trained policy of one cell, by its indices in `settings` and `seeds`."""
+        return _model(self.run, self.params, setting * len(self.seeds) + seed)
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """The learning curves, as `curves.png` has them; written to `path` if there is one."""
+        steps = self.metrics["step"][0, 0]
+        names = [tuple(f"{n} = {s[n]:g}" for n in varied(self.config)) for s in self.settings]
+
+        def read(column: str) -> Curves:
+            return {name: (steps, x) for name, x in zip(names, self.metrics[column], strict=True)}
+
+        return plot_curves(read, self.title, path)
+
+    def save(self, path: str | Path) -> Path:
+        """The folder that `tsallax train` would have left."""
+        folder = Folder(Path(path), self.config, self.run.cells, varied(self.config))
+        for period in self.periods:
+            folder.add(period.metrics, period.evaluation)
+        folder.save(self.params)
+        self.plot(folder.path / "curves.png")
+        folder.close("done")
+        return folder.path
+
+    @property
+    def title(self) -> str:
+        return f"{self.config.algo} on {self.config.env}, seeds: {self.config.seeds}"
+
+
+def train(
+    env: str, *, network: Network | None = None, progress: bool = False, **fields: Any
+) -> Result:
+    """Train every seed and every combination of numbers as one program.
+
+    Args:
+        env: see `tsallax list`.
+        network: an `(init, apply)` pair of your own.
+        progress: print a line for each target period.
+        fields: of `tsallax.training.config.Config`; several values of a number make a grid.
+    """
+    config = resolve(Config(env, **{name: _field(name, value) for name, value in fields.items()}))
+    run = make_run(config, network)
+    periods: list[Period] = []
+    state = None
+    for period in session(run, run.start()):
+        state = period.state
+        periods.append(period._replace(state=None))  # the next period uses it up
+        if progress:
+            score = _score(np.array([p.metrics.episode_return for p in periods[-10:]]))
+            print(f"{period.step:,} / {config.steps:,} steps   return {score:.1f}", flush=True)
+    assert state is not None, "a run has at least one period"
+    shape = (len(grid(config)), config.seeds)
+    metrics = {
+        name: np.stack([getattr(p.metrics, name) for p in periods], -1).reshape(*shape, -1)
+        for name in periods[0].metrics._fields
+    }
+    none = np.full((len(run.cells), config.eval_episodes), np.nan)
+    found = [none if p.evaluation is None else p.evaluation for p in periods]
+    return Result(
+        config,
+        grid(config),
+        [cell.seed for cell in run.cells[: config.seeds]],
+        metrics,
+        np.stack(found, 1).reshape(*shape, len(periods), -1),
+        jax.tree.map(np.asarray, state.learner.params),
+        run,
+        periods,
+    )
+
+
+def load(path: str | Path, cell: int | None = None, network: Network | None = None) -> Model:
+    """The trained policy of a run folder.
+
+    Args:
+        path: the folder.
+        cell: which of the `cells` of its run.json; left open, the one with the best return over
+            the last ten periods.
+        network: the pair the run was trained with, if it was your own.
+    """
+    path = Path(path)
+    run = make_run(read_about(path)["config"], network)
+    params = load_weights(path / WEIGHTS, run.params)
+    if cell is None:
+        curves = read_curves(path / METRICS, "episode_return").values()
+        scores = [_score(row[-10:]) for _, rows in curves for row in rows]
+        cell = int(np.argmax(scores)) if scores else 0
+    if not 0 <= cell < len(run.cells):
+        raise ValueError(f"{path} has cells 0 to {len(run.cells) - 1}, not {cell}")
+    return _model(run, params, cell)
+
+
+def _model(run: Run, params: Params, cell: int) -> Model:
+    own, hp = jax.tree.map(lambda x: x[cell], (params, run.hp))
+    return Model(run.agent, own, hp, run.observation)
+
+
+def _field(name: str, value: Any) -> Any:
+    """One number where a grid may stand, and lists, are welcome."""
+    if name in RANGES and not isinstance(value, Sequence | np.ndarray):
+        value = (value,)
+    return tuple(map(float, value)) if name in RANGES else value
+
+
+def _score(values: np.ndarray) -> float:
+    """Their mean, NaN left out; -inf if there is nothing else."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else -np.inf

@@ -1,0 +1,132 @@
+"""`tsallax.train` and `tsallax.load`, on one tiny grid."""
+
+import gymnasium
+import numpy as np
+import pandas as pd
+import pytest
+
+import tsallax
+from tsallax import cli
+from tsallax.networks import mlp
+
+TINY = {
+    "seeds": 2,
+    "hidden": (8,),
+    "steps": 600,
+    "target_period": 200,
+    "batch": 16,
+    "buffer": 300,
+    "eval_every": 400,
+    "eval_episodes": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return tsallax.train("CartPole-v1", q=[1.5, 2, 3], **TINY)
+
+
+@pytest.fixture(scope="module")
+def saved(result, tmp_path_factory):
+    return result.save(tmp_path_factory.mktemp("api") / "run")
+
+
+def test_arrays_are_settings_seeds_iterations(result):
+    assert [s["q"] for s in result.settings] == [1.5, 2, 3]
+    assert result.seeds == [0, 1]
+    assert result.metrics["loss"].shape == (3, 2, 3)
+    np.testing.assert_array_equal(result.metrics["step"][2, 1], [200, 400, 600])
+    assert result.evaluations.shape == (3, 2, 3, 2)
+    seen = np.isfinite(result.evaluations).all((0, 1, 3))
+    np.testing.assert_array_equal(seen, [False, True, True])
+
+
+def test_saved_like_the_command(saved, tmp_path):
+    flags = [
+        *("--q", "1.5", "2", "3", "--seeds", "2", "--hidden", "8", "--steps", "600"),
+        *("--target-period", "200", "--batch", "16", "--buffer", "300"),
+        *("--eval-every", "400", "--eval-episodes", "2"),
+    ]
+    assert cli.main(["train", "CartPole-v1", *flags, "--out", str(tmp_path / "x")]) == 0
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (tmp_path / "x" / name).read_bytes() == (saved / name).read_bytes()
+    assert (saved / "curves.png").stat().st_size > 10_000
+
+
+def test_best_is_the_largest_mean(result):
+    setting, score = result.best("max_q", last=1)
+    means = result.metrics["max_q"][:, :, -1].mean(1)
+    assert setting == {"q": result.settings[int(means.argmax())]["q"]}
+    assert score == pytest.approx(means.max())
+
+
+def test_plot_has_a_line_a_setting(result):
+    figure = result.plot()
+    assert [len(axis.lines) for axis in figure.axes] == [3] * 4
+    legend = figure.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["q = 1.5", "q = 2", "q = 3"]
+
+
+def test_loaded_is_the_cell_that_was_trained(result, saved):
+    states = np.random.default_rng(0).uniform(-1, 1, (5, 4)).astype(np.float32)
+    for cell, (setting, seed) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]):
+        Q, pi = tsallax.load(saved, cell).policy(states)
+        own_Q, own_pi = result.model(setting, seed).policy(states)
+        np.testing.assert_array_equal(Q, own_Q)
+        np.testing.assert_array_equal(pi, own_pi)
+    table = pd.read_csv(saved / "metrics.csv")
+    score = table.groupby(["q", "seed"], sort=False).episode_return.mean()
+    best_Q, _ = tsallax.load(saved).policy(states)
+    np.testing.assert_array_equal(
+        best_Q, tsallax.load(saved, int(score.argmax())).policy(states)[0]
+    )
+    with pytest.raises(ValueError, match="cells 0 to 5, not 6"):
+        tsallax.load(saved, 6)
+
+
+def test_predict_draws_from_pi(result):
+    model = result.model()
+    state = np.array([0.01, 0.02, 0.03, 0.04], np.float32)
+    Q, pi = model.policy(state)
+    assert Q.shape == pi.shape == (2,)
+    assert model.predict(state, deterministic=True)[0] == Q.argmax()
+    actions, carried = model.predict(np.tile(state, (4000, 1)), state="as it came")
+    assert carried == "as it came"
+    assert actions.mean() == pytest.approx(pi[1], abs=4 * 0.5 / np.sqrt(4000))
+    with pytest.raises(ValueError, match=r"observations here are \(4,\)"):
+        model.predict(np.zeros(3))
+
+
+def test_predict_never_draws_what_pi_rules_out(result):
+    model = result.model()
+    model._look = lambda x: (np.zeros((len(x), 3)), np.tile([0.0, 1.0, 0.0], (len(x), 1)))
+    assert set(model.predict(np.zeros((1000, 4)))[0]) == {1}
+
+
+def test_the_calls_of_evaluate_policy(result):
+    """Stable-Baselines3's `evaluate_policy`, call by call: a vector of environments."""
+    model = result.model()
+    envs = gymnasium.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync")
+    observations, _ = envs.reset(seed=0)
+    states, starts = None, np.ones(3, bool)
+    for _ in range(20):
+        actions, states = model.predict(
+            observations, state=states, episode_start=starts, deterministic=True
+        )
+        assert actions.shape == (3,)
+        observations, _, terminated, truncated, _ = envs.step(actions)
+        starts = terminated | truncated
+    assert states is None
+
+
+def test_own_network_and_scalars():
+    few = {**TINY, "seeds": 1, "eval_every": 0}
+    own = tsallax.train("CartPole-v1", network=mlp((4,), (2,), (5,)), beta=0.5, **few)
+    assert own.params[0].weight.shape == (1, 4, 5)
+    assert own.settings[0]["beta"] == 0.5
+    assert own.best()[0] == {}
+
+
+def test_unknown_fields_are_refused():
+    with pytest.raises(TypeError, match="betta"):
+        tsallax.train("CartPole-v1", betta=1)
