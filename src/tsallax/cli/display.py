@@ -40,8 +40,10 @@ class Display:
         self.console = Console()
         self.title, self.labels, self.steps, self.every = title, labels, steps, every
         self.returns: list[list[float]] = [[] for _ in labels]
-        self.diverged: set[int] = set()
-        self.begin = self.last = time.monotonic()
+        self.metrics: Any = None
+        self.stopped: dict[int, str] = {}
+        self.told: set[int] = set()
+        self.begin = self.last = self.ticked = time.monotonic()
         self.warm: tuple[float, int] | None = None  # speed counts from the first metrics on
         self.live = Live(console=self.console, auto_refresh=False)
         self.progress = Progress(
@@ -63,17 +65,35 @@ class Display:
         if self.console.is_terminal:
             self.live.stop()
 
-    def __call__(self, step: int, metrics: Any) -> float:
-        """Shows the metrics, returns the speed: environment steps a second, all cells together."""
+    def tick(self, step: int) -> None:
+        """Between two periods: how far it is, once a second at most."""
         now = time.monotonic()
-        for series, value in zip(self.returns, metrics.episode_return, strict=True):
-            series.append(float(value))
+        if now - self.ticked < (1 if self.console.is_terminal else self.every):
+            return
+        self.ticked = now
+        note = self._progress(step, now)[0]
+        if self.console.is_terminal:
+            self._draw(self.metrics)
+        else:
+            self.console.print(note, highlight=False)
+
+    def _progress(self, step: int, now: float) -> tuple[str, float]:
         since, first = self.warm or (self.begin, 0)
         speed = (step - first) * len(self.labels) / max(now - since, 1e-9)
         self.warm = self.warm or (now, step)
         left = (self.steps - step) * len(self.labels) / max(speed, 1e-9)
         note = f"{step:,} / {self.steps:,} steps   {speed:,.0f} steps/s   {duration(left)} left"
         self.progress.update(self.task, completed=step, note=note)
+        return note, speed
+
+    def __call__(self, step: int, metrics: Any, stopped: dict[int, str] | None = None) -> float:
+        """Shows the metrics, returns the speed: environment steps a second, all cells together."""
+        now = time.monotonic()
+        self.metrics, self.stopped = metrics, stopped or {}
+        for series, value in zip(self.returns, metrics.episode_return, strict=True):
+            series.append(float(value))
+        note, speed = self._progress(step, now)
+        self.ticked = now
         if self.console.is_terminal:
             self._draw(metrics)
         elif now - self.last >= self.every or step >= self.steps:
@@ -84,16 +104,22 @@ class Display:
                 else np.nan
             )
             self.console.print(f"{note}   return {score:.1f}", highlight=False)
-        self._tell_divergence(metrics)
+        self._tell_trouble()
         return speed
 
-    def _tell_divergence(self, metrics: Any) -> None:
+    def _trouble(self, i: int) -> str:
+        """What is wrong with a cell, if anything is."""
+        if i in self.stopped:
+            return self.stopped[i]
+        bad = int(self.metrics.diverged[i])
+        return f"diverged at step {bad:,}" if bad >= 0 else ""
+
+    def _tell_trouble(self) -> None:
         """A line for each cell that went bad in this period."""
-        for i, step in enumerate(metrics.diverged):
-            if step >= 0 and i not in self.diverged:
-                self.diverged.add(i)
-                what = "its loss or reward is not finite"
-                self.console.print(f"{self.labels[i]}: diverged at step {step:,}: {what}")
+        for i, label in enumerate(self.labels):
+            if self._trouble(i) and i not in self.told:
+                self.told.add(i)
+                self.console.print(Text(f"{label}: {self._trouble(i)}"))
 
     def _draw(self, metrics: Any) -> None:
         parts: list[Any] = [Text(self.title, style="bold"), self.progress]
@@ -105,9 +131,9 @@ class Display:
             for name in ("max Q", "action gap", "support", "loss"):
                 table.add_column(name, justify="right")
             for i, label in enumerate(self.labels[:ROWS]):
-                bad = int(metrics.diverged[i])
+                trouble = self._trouble(i)
                 table.add_row(
-                    label if bad < 0 else f"{label} [bold red]diverged at step {bad:,}[/]",
+                    Text.assemble(label, (f"  {trouble[:40]}", "bold red") if trouble else ""),
                     f"{metrics.episode_return[i]:.1f}",
                     sparkline(self.returns[i]),
                     *(f"{x[i]:.3g}" for x in (metrics.max_q, metrics.action_gap)),

@@ -26,7 +26,9 @@ def run(config: Annotated[Config, tyro.conf.arg(name="")], out: Path | None = No
         config: the run.
         out: the run's folder; runs/ENV-ALGO-TIME if left open.
     """
-    config = resolve(config)
+    asked, config = config.env, resolve(config)
+    if config.env != asked:
+        print(f"{asked} is called {config.env} now")
     name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
     path = out or Path("runs") / name
     built = make_run(config)
@@ -67,15 +69,16 @@ class Interrupt:
 
 def _train(run: Run, folder: Folder):
     config, status = run.config, "done"
-    title = f"{config.algo} on {config.env}, {len(run.cells)} runs as one program"
+    title = f"{config.algo} on {config.env}, {len(run.cells)} runs side by side"
     labels = [cell.label(folder.varied) for cell in run.cells]
     begin, params = time.monotonic(), None
     recent: list[Any] = []
     with Interrupt() as interrupt, Display(title, labels, config.steps) as show:
-        for step, state, metrics, evaluation in session(run, run.start()):
+        for step, state, metrics, evaluation, stopped in session(run, run.start(), show.tick):
             params = state.learner.params
             folder.add(metrics, evaluation)
-            speed = show(step, metrics)
+            folder.note_stopped(stopped)
+            speed = show(step, metrics, stopped)
             folder.add_timing(step, time.monotonic() - begin, speed)
             recent = [*recent[-9:], metrics.episode_return]
             if interrupt.asked and step < config.steps:

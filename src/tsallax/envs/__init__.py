@@ -1,44 +1,87 @@
-"""The JAX-native environments by name."""
+"""Environments by name: JAX-native ones, Gymnasium's, Atari's."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
 from inspect import signature
+from typing import Any, Literal
 
 from tsallax.envs import acrobot, cartpole
 from tsallax.envs.base import Environment, Outcome
 from tsallax.envs.minatar import GAMES
 
-__all__ = ["CONSTRUCTORS", "Environment", "Outcome", "constructor", "ids", "make"]
+__all__ = ["CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make"]
 
 CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     "Acrobot-v1": acrobot.acrobot,
     "CartPole-v1": cartpole.cartpole,
     **GAMES,
 }
+# Versions that Gymnasium no longer makes, and what they are called now.
+RENAMED = {"LunarLander-v2": "LunarLander-v3"}
+
+Kind = Literal["native", "atari", "gymnasium"]
 
 
 def ids() -> tuple[str, ...]:
+    """The JAX-native ones."""
     return tuple(CONSTRUCTORS)
 
 
-def constructor(env_id: str) -> Callable[..., Environment]:
-    """The function that makes it; an unknown name is refused with the nearest one."""
-    if env_id not in CONSTRUCTORS:
-        known = {name.lower(): name for name in CONSTRUCTORS}
+def canonical(env_id: str) -> str:
+    return RENAMED.get(env_id, env_id)
+
+
+def kind_of(env_id: str) -> Kind:
+    """Who makes it; an unknown name is refused with the nearest one."""
+    if env_id in CONSTRUCTORS:
+        return "native"
+    if env_id.startswith("ALE/"):
+        from tsallax.envs.atari import rom_of
+
+        rom_of(env_id)
+        return "atari"
+    import gymnasium
+
+    try:
+        gymnasium.spec(env_id)
+    except (gymnasium.error.Error, ImportError) as error:
+        known = {name.lower(): name for name in (*CONSTRUCTORS, *gymnasium.registry)}
         near = get_close_matches(env_id.lower(), known, n=1)
-        hint = (
-            f"did you mean {known[near[0]]!r}?"
-            if near
-            else f"there are {', '.join(known.values())}"
-        )
-        raise ValueError(f"unknown environment {env_id!r}; {hint}")
-    return CONSTRUCTORS[env_id]
+        if ":" in env_id:
+            hint = str(error).splitlines()[0]
+        elif near:
+            hint = f"did you mean {known[near[0]]!r}?"
+        else:
+            hint = f"there are {', '.join(CONSTRUCTORS)}, and any of Gymnasium's"
+        raise ValueError(f"unknown environment {env_id!r}; {hint}") from None
+    return "gymnasium"
 
 
 def make(env_id: str, /, **options: object) -> Environment:
-    """The environment of that name; `options` are its constructor's, such as `time_limit`."""
-    build = constructor(env_id)
+    """The JAX-native environment of that name; `options` are its constructor's."""
+    if kind_of(env_id) != "native":
+        raise ValueError(f"{env_id} is not JAX-native; those are {', '.join(CONSTRUCTORS)}")
+    build = CONSTRUCTORS[env_id]
+    _refuse_foreign(env_id, build, options)
+    return build(**options)
+
+
+def make_host(env_id: str, n: int, timeout: float = 0.0, **options: Any):
+    """`n` environments of that name on the host, as Gymnasium or the emulator makes them."""
+    if kind_of(env_id) == "atari":
+        from tsallax.envs.atari import AtariEnvs
+
+        _refuse_foreign(env_id, AtariEnvs, options)
+        return AtariEnvs(env_id, n, **options)
+    from tsallax.envs.host import GymEnvs
+
+    limit = options.pop("time_limit", None)
+    if options:
+        raise ValueError(f"{env_id} has no option {', '.join(sorted(options))}")
+    return GymEnvs(env_id, n, timeout, **({} if limit is None else {"max_episode_steps": limit}))
+
+
+def _refuse_foreign(env_id: str, build: Callable[..., Any], options: dict[str, Any]) -> None:
     foreign = set(options) - set(signature(build).parameters)
     if foreign:
         raise ValueError(f"{env_id} has no option {', '.join(sorted(foreign))}")
-    return build(**options)

@@ -1,5 +1,6 @@
-"""Experience replay."""
+"""Replay rings: one on the device for compiled runs, one on the host."""
 
-from tsallax.replay.ring import Ring, make_ring
+from tsallax.replay.host import HostRing
+from tsallax.replay.ring import Ring, State, make_ring
 
-__all__ = ["Ring", "make_ring"]
+__all__ = ["HostRing", "Ring", "State", "make_ring"]

@@ -30,10 +30,14 @@ def start(loop: Loop, seeds: Int[np.ndarray, "cells"]) -> RunState:
     return jax.tree.map(jnp.copy, state)  # no two leaves share a buffer: all are donated
 
 
-def over_cells(function: Callable[..., Any], cells: int) -> Callable[..., Any]:
+def over_cells(
+    function: Callable[..., Any], cells: int, sequential: bool = False
+) -> Callable[..., Any]:
     """`vmap`, but for one cell: products in a batch of one take the CPU twice as long."""
     if cells > 1:
-        return jax.vmap(function)
+        mapped = jax.vmap(function)
+        in_turn = lambda *arguments: jax.lax.map(lambda x: function(*x), arguments)  # noqa: E731
+        return in_turn if sequential else mapped
 
     def alone(*arguments):
         out = function(*jax.tree.map(lambda x: x[0], arguments))
@@ -43,9 +47,17 @@ def over_cells(function: Callable[..., Any], cells: int) -> Callable[..., Any]:
 
 
 def train(
-    loop: Loop, config: Config, hp: HParams, state: RunState
+    loop: Loop,
+    config: Config,
+    hp: HParams,
+    state: RunState,
+    tick: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[RunState, Metrics]]:
-    """The states and metrics after each target period; the state passed in is used up."""
+    """The states and metrics after each target period; the state passed in is used up.
+
+    A period is one program, so there is nothing to tell `tick` in between.
+    """
+    del tick
     programs = {}
     for shape in cycles(config, int(state.step[0])):
         key = tuple(shape.values())

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-PresetName = Literal["auto", "gym", "minatar"]
+PresetName = Literal["auto", "gym", "minatar", "atari"]
 ChoicesName = Literal["paper", "sb3"]
 Numbers = tuple[float, ...]
 
-# Tables 1 and 2 of the paper. SAL's law as the text prints it is the algorithm `sal-printed`.
+# Tables 1 to 3 of the paper. SAL's law as the text prints it is the algorithm `sal-printed`.
 PRESETS: dict[str, dict[str, Any]] = {
     "gym": {
         "network": "mlp",
@@ -42,7 +42,25 @@ PRESETS: dict[str, dict[str, Any]] = {
         "alpha": (0.03,),
         "beta": (0.9,),
     },
+    "atari": {
+        "network": "nature",
+        "head": "quantile",
+        "hidden": (512,),
+        "optimiser": "adam",
+        "learning_rate": (1e-4,),
+        "batch": 32,
+        "buffer": 1_000_000,
+        "train_period": 4,
+        "target_period": 8000,
+        "epsilon": (1.0,),
+        "epsilon_end": (0.01,),
+        "alpha": (10.0,),
+        "beta": (0.9,),
+        "stack": 4,
+        "clip_rewards": True,
+    },
 }
+COMMON: dict[str, Any] = {"head": "scalar", "clip_rewards": False}
 # The text is silent on these: as it prints its loss, or as its base library did then.
 CHOICES: dict[str, dict[str, Any]] = {
     "paper": {"loss": "squared", "max_grad_norm": (math.inf,), "acting": "pi", "warmup": 0},
@@ -79,7 +97,7 @@ class Config:
     seeds: int = 1  # how many, trained side by side
     first_seed: int = 0
     steps: int = 100_000  # environment steps of each seed
-    preset: PresetName = "auto"  # Table 1 or 2 of the paper; auto goes by the environment
+    preset: PresetName = "auto"  # Table 1, 2 or 3 of the paper; auto goes by the environment
     choices: ChoicesName = "paper"  # what the paper does not say: as printed, or as SB3 does
     policy: Literal["exact", "paper", "paper-normalised", "linear", "printed"] = "exact"
     q: Numbers = ()  # entropic index
@@ -96,9 +114,9 @@ class Config:
     epsilon: Numbers = ()  # share of uniform actions at the start
     epsilon_end: Numbers = ()  # and after the decay
     epsilon_fraction: float = 0.1  # length of the decay, as a share of the steps
-    head: Literal["scalar", "quantile"] = "scalar"
+    head: Literal["auto", "scalar", "quantile"] = "auto"
     quantiles: int = 200  # of a quantile head
-    network: Literal["auto", "mlp", "minatar-conv"] = "auto"
+    network: Literal["auto", "mlp", "minatar-conv", "nature"] = "auto"
     hidden: tuple[int, ...] = ()  # widths of the fully connected layers
     optimiser: Literal["auto", "adam", "rmsprop"] = "auto"
     loss: Literal["auto", "squared", "huber"] = "auto"
@@ -108,19 +126,27 @@ class Config:
     train_period: int = 0  # C: environment steps an update
     target_period: int = 0  # I: environment steps a copy of the target network
     warmup: int = 0  # steps before the first update, at least one batch
+    stack: int = 0  # frames that make an observation; 0 takes them as they are
+    clip_rewards: bool | None = None  # to [-1, 1], for the learner; returns are reported raw
+    loop: Literal["auto", "compiled", "host"] = "auto"  # compiled where the environment allows it
+    env_timeout: float = 0.0  # seconds a host environment may take for a step, 0 for no limit
     sal_draw: Literal["update", "sample"] = "update"  # how often SAL draws its beta
     eval_every: int = 0  # steps between evaluations, 0 for none
     eval_episodes: int = 10
     eval_acting: Literal["pi", "argmax"] = "pi"  # in evaluations, without epsilon
-    sticky: float | None = None  # MinAtar: probability of repeating the last action (0.1)
+    sticky: float | None = None  # probability of repeating the last action; MinAtar 0.1, Atari 0
     ramping: bool | None = None  # MinAtar: growing difficulty (on)
     minimal_actions: bool | None = None  # MinAtar: only the actions that do something (off)
     time_limit: int | None = None  # of an episode; the environment's own if left open
+    noop_max: int | None = None  # Atari: idle steps at the start, at most (30)
+    fire_reset: bool | None = None  # Atari: press FIRE at the start (on)
+    episodic_life: bool | None = None  # Atari: a lost life terminates for the learner (off)
     tag: str = ""  # free text, kept with the run
 
     @property
     def env_options(self) -> dict[str, Any]:
         names = ("sticky", "ramping", "minimal_actions", "time_limit")
+        names += ("noop_max", "fire_reset", "episodic_life")
         return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
 
 
@@ -130,18 +156,21 @@ def resolve(config: Config) -> Config:
     from tsallax.operators import get_algorithm
 
     row = get_algorithm(config.algo)
-    envs.constructor(config.env)
+    config = dataclasses.replace(config, env=envs.canonical(config.env))
+    kind = envs.kind_of(config.env)
     preset = config.preset
     if preset == "auto":
-        preset = "minatar" if config.env.startswith("MinAtar/") else "gym"
-    filling = {**CHOICES[config.choices], **PRESETS[preset], "preset": preset}
+        small = config.env.startswith("MinAtar/")
+        preset = "atari" if kind == "atari" else "minatar" if small else "gym"
+    filling = {**COMMON, **CHOICES[config.choices], **PRESETS[preset], "preset": preset}
+    filling["loop"] = "compiled" if kind == "native" else "host"
     if preset == "gym" and config.env.startswith("CartPole"):
         filling["target_period"] = 1000
     filling |= {name: (value,) for name, value in row.defaults.items()}
     open_fields = {
         f.name: filling[f.name]
         for f in dataclasses.fields(config)
-        if f.name in filling and getattr(config, f.name) in (0, (), "auto")
+        if f.name in filling and getattr(config, f.name) in (0, (), "auto", None)
     }
     config = dataclasses.replace(config, **open_fields)
     _validate(config)
@@ -156,7 +185,7 @@ def _validate(config: Config) -> None:
     for name in (*positive, "eval_episodes"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} must be at least 1, not {getattr(config, name)}")
-    for name in ("first_seed", "eval_every", "warmup"):
+    for name in ("first_seed", "eval_every", "warmup", "stack"):
         if getattr(config, name) < 0:
             raise ValueError(f"{name} must not be negative, not {getattr(config, name)}")
     for name, (words, allowed) in RANGES.items():
@@ -184,6 +213,12 @@ def _validate(config: Config) -> None:
         )
     if config.sticky is not None and not 0 <= config.sticky <= 1:
         raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
+    if not 0 <= config.env_timeout < math.inf:
+        raise ValueError(f"env_timeout must be 0 or more seconds, not {config.env_timeout:g}")
+    if config.noop_max is not None and config.noop_max < 0:
+        raise ValueError(f"noop_max must not be negative, not {config.noop_max}")
+    if config.loop == "compiled" and (config.stack or config.env_timeout):
+        raise ValueError("stack and env_timeout are the host loop's: give --loop host as well")
     if config.time_limit is not None and config.time_limit < 1:
         raise ValueError(f"time_limit must be at least 1, not {config.time_limit}")
 

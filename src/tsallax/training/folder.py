@@ -68,6 +68,12 @@ class Folder:
         """Apart from the metrics, which are equal to the bit when a run is repeated."""
         self._append(TIMING, [[step, f"{seconds:.3f}", f"{speed:.1f}"]])
 
+    def note_stopped(self, stopped: dict[int, str]) -> None:
+        """Cells whose environment failed, and how: in `run.json`."""
+        if stopped:
+            self.about["stopped"] = {str(cell): why for cell, why in stopped.items()}
+            self.write_about()
+
     def save(self, params: Any) -> None:
         save_weights(self.path / WEIGHTS, params)
 

@@ -23,6 +23,7 @@ class Schedule(NamedTuple):
 
     batch: int
     train_period: int  # C, environment steps an update
+    clip_rewards: bool = False
 
 
 class Episode(NamedTuple):
@@ -129,17 +130,18 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
         following = jax.tree.map(lambda new, old: jnp.where(done, new, old), fresh, state)
         observation = env.observe(following)
         truncated = outcome.truncated & ~outcome.terminated
+        reward = outcome.reward
         stored = replay.add(
             run.replay,
             action,
-            outcome.reward,
+            jnp.clip(reward, -1, 1) if schedule.clip_rewards else reward,
             outcome.terminated,
             truncated,
             env.observe(state),
             observation,
         )
         old = run.episode
-        total, length = old.current + outcome.reward, old.length + 1
+        total, length = old.current + reward, old.length + 1
         episode = Episode(
             jnp.where(done, 0, total),
             jnp.where(done, 0, length),
@@ -153,7 +155,7 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             env=following,
             observation=observation,
             episode=episode,
-            diverged=first_bad(run.diverged, outcome.reward, run.step + 1),
+            diverged=first_bad(run.diverged, reward, run.step + 1),
         )
 
     def steps(run: RunState, hp: HParams, key: PRNGKeyArray) -> RunState:

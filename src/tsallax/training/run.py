@@ -1,5 +1,6 @@
 """A run: a configuration becomes functions. Which loop is behind them does not show."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,12 +12,14 @@ from jaxtyping import Float
 
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
+from tsallax.envs.host import HostEnvs
 from tsallax.networks import Network, Params, minatar_conv, mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
 from tsallax.training import compiled
 from tsallax.training.config import Config, grid
 from tsallax.training.evaluate import evaluate
+from tsallax.training.host import HostLoop
 from tsallax.training.loop import Metrics, Schedule, make_loop
 from tsallax.types import HParams
 
@@ -42,7 +45,7 @@ class Run(NamedTuple):
     hp: HParams
     observation: jax.ShapeDtypeStruct
     start: Callable[[], Any]  # the state before the first step
-    train: Callable[[Any], Iterator[tuple[Any, Metrics]]]  # states after each target period
+    train: Callable[..., Iterator[tuple[Any, Metrics]]]  # (state, tick) -> after each period
     evaluate: Callable[..., Float[np.ndarray, "cells episodes"]]  # (params, episodes, greedy, seed)
 
     @property
@@ -54,25 +57,35 @@ class Run(NamedTuple):
 
 def make_network(config: Config, observation: jax.ShapeDtypeStruct, num_actions: int) -> Network:
     head = (num_actions, *((config.quantiles,) if config.head == "quantile" else ()))
-    if config.network == "minatar-conv" and len(observation.shape) != 3:
-        raise ValueError(f"{config.env} gives no images: the network must be an mlp")
-    return NETWORKS[config.network](observation.shape, head, config.hidden)
+    make, shape = NETWORKS[config.network], observation.shape
+    if config.network == "mlp":
+        return make(shape, head, config.hidden)
+    image = (*shape[1:3], shape[0] * math.prod(shape[3:])) if config.stack else shape
+    if len(image) != 3:
+        raise ValueError(f"{config.env} gives no images with channels: --network mlp would do")
+    network = make(image, head, config.hidden)
+    return stacked(network) if config.stack else network
+
+
+def stacked(network: Network) -> Network:
+    """For stacks of frames `(frames, height, width, ...)`: frames become channels."""
+
+    def apply(params, x):
+        return network.apply(params, jnp.moveaxis(x, 0, 2).reshape(*x.shape[1:3], -1))
+
+    return Network(network.init, apply)
 
 
 def make_run(config: Config, network: Network | None = None) -> Run:
     """The functions of a resolved configuration; `network` may be a user's own pair."""
+    return (compiled_run if config.loop == "compiled" else host_run)(config, network)
+
+
+def compiled_run(config: Config, network: Network | None = None) -> Run:
     env = envs.make(config.env, **config.env_options)
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
-    agent = make_agent(
-        network or make_network(config, observation, env.num_actions),
-        get_algorithm(config.algo),
-        method=config.policy,
-        optimiser=config.optimiser,
-        loss=config.loss,
-        acting=config.acting,
-        shared_draw=config.sal_draw == "update",
-    )
-    schedule = Schedule(config.batch, config.train_period)
+    agent = own_agent(config, observation, env.num_actions, network)
+    schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards))
     loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
     cells = make_cells(config)
     hp = stack_hparams(config, cells)
@@ -85,6 +98,40 @@ def make_run(config: Config, network: Network | None = None) -> Run:
         start=partial(compiled.start, loop, np.array([cell.seed for cell in cells])),
         train=partial(compiled.train, loop, config, hp),
         evaluate=partial(evaluate, env, agent, hp),
+    )
+
+
+def host_run(config: Config, network: Network | None = None) -> Run:
+    cells = make_cells(config)
+    hp = stack_hparams(config, cells)
+
+    def make_envs(n: int) -> HostEnvs:
+        return envs.make_host(config.env, n, config.env_timeout, **config.env_options)
+
+    one = make_envs(1)
+    frame, num_actions = one.observation, len(one.action_names)
+    one.close()
+    stack = (config.stack,) if config.stack else ()
+    observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
+    agent = own_agent(config, observation, num_actions, network)
+    loop = HostLoop(make_envs, agent, hp, [cell.seed for cell in cells], config)
+    return Run(config, cells, agent, hp, observation, loop.start, loop.train, loop.evaluate)
+
+
+def own_agent(
+    config: Config,
+    observation: jax.ShapeDtypeStruct,
+    num_actions: int,
+    network: Network | None,
+) -> Agent:
+    return make_agent(
+        network or make_network(config, observation, num_actions),
+        get_algorithm(config.algo),
+        method=config.policy,
+        optimiser=config.optimiser,
+        loss=config.loss,
+        acting=config.acting,
+        shared_draw=config.sal_draw == "update",
     )
 
 

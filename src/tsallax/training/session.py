@@ -1,6 +1,6 @@
 """A run under way: its periods, with the evaluations that were asked for between them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,14 @@ class Period(NamedTuple):
     state: Any
     metrics: Metrics
     evaluation: Float[np.ndarray, "cells episodes"] | None
+    stopped: dict[int, str]  # cells whose environment failed, and how
 
 
-def session(run: Run, state: Any) -> Iterator[Period]:
-    """Train from `state`, which is used up, to the end."""
+def session(run: Run, state: Any, tick: Callable[[int], None] | None = None) -> Iterator[Period]:
+    """Train from `state`, which is used up, to the end; `tick` hears of the steps in between."""
     config = run.config
     before = int(state.step[0])
-    for state, metrics in run.train(state):  # noqa: B020 (the old state is used up)
+    for state, metrics in run.train(state, tick):  # noqa: B020 (the old state is used up)
         step, evaluation = int(metrics.step[0]), None
         every = config.eval_every
         if every and (step // every > before // every or step == config.steps):
@@ -31,4 +32,4 @@ def session(run: Run, state: Any) -> Iterator[Period]:
             params = state.learner.params
             evaluation = np.asarray(run.evaluate(params, config.eval_episodes, greedy))
         before = step
-        yield Period(step, state, metrics, evaluation)
+        yield Period(step, state, metrics, evaluation, dict(getattr(state, "stopped", {})))

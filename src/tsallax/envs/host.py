@@ -1,0 +1,181 @@
+"""Environments on the host: Gymnasium's, one a seed, stepped together.
+
+One that raises, hangs or gives numbers nobody can learn from is stopped with a message in
+`failures`; the others go on.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from jaxtyping import Bool, Float, Int, Shaped
+
+
+class Moves(NamedTuple):
+    """What a step gives. The leading axis is the environments."""
+
+    observation: Shaped[np.ndarray, "n ..."]  # where to act next: a new episode's start, after one
+    reward: Float[np.ndarray, "n"]
+    terminated: Bool[np.ndarray, "n"]  # nothing is bootstrapped
+    truncated: Bool[np.ndarray, "n"]
+    over: Bool[np.ndarray, "n"]  # the episode ended; a lost life may terminate without it
+    final: Shaped[np.ndarray, "n ..."]  # where the step led, before a reset
+
+
+@runtime_checkable
+class HostEnvs(Protocol):
+    """Several environments of one kind. Those in `failures` give zeros from then on."""
+
+    observation: jax.ShapeDtypeStruct
+    action_names: tuple[str, ...]
+    failures: dict[int, str]
+
+    def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n ..."]: ...
+    def step(self, actions: Int[np.ndarray, "n"]) -> Moves: ...
+    def close(self) -> None: ...
+
+
+class EnvironmentStoppedError(Exception):
+    """One environment cannot go on."""
+
+
+class GymEnvs:
+    """`n` Gymnasium environments.
+
+    Args:
+        env_id: as `gymnasium.make` takes it, `module:Name-v0` included.
+        n: how many.
+        timeout: seconds that a step or reset may take; 0 for no limit.
+        options: of `gymnasium.make`, such as `max_episode_steps` and `render_mode`.
+    """
+
+    def __init__(self, env_id: str, n: int, timeout: float = 0.0, **options: Any):
+        self.timeout, self.failures = timeout, {}
+        self.envs = [make_one(env_id, **options) for _ in range(n)]
+        self.observation = observation_spec(env_id, self.envs[0].observation_space)
+        space = self.envs[0].action_space
+        if not isinstance(space, Discrete):
+            raise ValueError(
+                f"{env_id} has actions {space}: only Discrete ones can be learned here"
+            )
+        self.first_action = int(space.start)
+        self.action_names = _names(self.envs[0], int(space.n))
+
+    def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n ..."]:
+        starts = [self._try(i, self._reset, int(seed)) for i, seed in enumerate(seeds)]
+        return np.stack([self._blank() if start is None else start for start in starts])
+
+    def step(self, actions: Int[np.ndarray, "n"]) -> Moves:
+        none = (self._blank(), 0.0, False, False, False, self._blank())
+        rows = [self._try(i, self._step, int(a)) or none for i, a in enumerate(actions)]
+        observation, reward, terminated, truncated, over, final = zip(*rows, strict=True)
+        return Moves(
+            np.stack(observation),
+            np.array(reward, np.float32),
+            np.array(terminated),
+            np.array(truncated),
+            np.array(over),
+            np.stack(final),
+        )
+
+    def close(self) -> None:
+        for i, env in enumerate(self.envs):
+            if i not in self.failures:
+                env.close()
+
+    def _try(self, i: int, call: Callable[..., Any], argument: int) -> Any:
+        """The call's answer, or None for an environment that failed, now or before."""
+        if i in self.failures:
+            return None
+        try:
+            return within(self.timeout, lambda: call(self.envs[i], argument))
+        except EnvironmentStoppedError as failure:
+            self.failures[i] = str(failure)
+        except Exception as error:  # a user's environment may raise anything
+            self.failures[i] = f"{type(error).__name__}: {error}"
+        return None
+
+    def _reset(self, env: gymnasium.Env, seed: int | None) -> Shaped[np.ndarray, "..."]:
+        return self._checked(env.reset(seed=seed)[0], "reset")
+
+    def _step(self, env: gymnasium.Env, action: int) -> tuple[Any, ...]:
+        given, reward, terminated, truncated, _ = env.step(self.first_action + action)
+        final = self._checked(given, "step")
+        reward = float(reward)  # type: ignore[arg-type]
+        if not np.isfinite(reward):
+            raise EnvironmentStoppedError(f"step gave the reward {reward}")
+        over = bool(terminated or truncated)
+        start = self._reset(env, None) if over else final
+        return start, reward, bool(terminated), bool(truncated), over, final
+
+    def _checked(self, given: Any, call: str) -> Shaped[np.ndarray, "..."]:
+        found = np.asarray(given)
+        if found.shape != self.observation.shape:
+            wanted = self.observation.shape
+            raise EnvironmentStoppedError(f"{call} gave an observation {found.shape}, not {wanted}")
+        found = found.astype(self.observation.dtype)
+        if found.dtype == np.float32 and not np.isfinite(found).all():
+            raise EnvironmentStoppedError(f"{call} gave an observation that is not finite")
+        return found
+
+    def _blank(self) -> Shaped[np.ndarray, "..."]:
+        return np.zeros(self.observation.shape, self.observation.dtype)
+
+
+def within(seconds: float, call: Callable[[], Any]) -> Any:
+    """What `call` returns or raises. One that takes longer is left behind in its thread."""
+    if not seconds:
+        return call()
+    answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put((call(), None))
+        except Exception as error:  # told in the thread that waits
+            answers.put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        value, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise EnvironmentStoppedError(f"no answer within {seconds:g} s") from None
+    if error is not None:
+        raise error
+    return value
+
+
+def make_one(env_id: str, **options: Any) -> gymnasium.Env:
+    """`gymnasium.make`, with errors that say in one line what to do."""
+    try:
+        return gymnasium.make(env_id, disable_env_checker=True, **options)
+    except gymnasium.error.DependencyNotInstalled as error:
+        hint = "pip install 'tsallax[box2d]'" if "ox2" in str(error) else str(error)
+        raise ValueError(f"{env_id} needs another package: {hint}") from None
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        raise ValueError(f"{env_id} cannot be made: {_first_line(error)}") from None
+
+
+def observation_spec(env_id: str, space: gymnasium.Space) -> jax.ShapeDtypeStruct:
+    """Vectors as float32; images as uint8 or bool if they are such."""
+    if not isinstance(space, Box) or not 1 <= len(space.shape) <= 3:
+        raise ValueError(
+            f"{env_id} has observations {_first_line(space)}: only Box vectors and images can be "
+            "learned from; a wrapper such as gymnasium.wrappers.FlattenObservation may help"
+        )
+    compact = space.dtype in (np.dtype(np.uint8), np.dtype(bool))
+    return jax.ShapeDtypeStruct(space.shape, space.dtype if compact else jnp.float32)
+
+
+def _names(env: gymnasium.Env, n: int) -> tuple[str, ...]:
+    meanings = getattr(env.unwrapped, "get_action_meanings", None)
+    return tuple(meanings()) if meanings else tuple(str(i) for i in range(n))
+
+
+def _first_line(thing: object) -> str:
+    return (str(thing).strip() or type(thing).__name__).splitlines()[0]

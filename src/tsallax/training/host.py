@@ -1,0 +1,256 @@
+"""Algorithm 1 around environments that live on the host.
+
+Acting and updating are the compiled loop's own functions, over all cells at once; stepping and the
+replay are NumPy's. A random draw depends on the seed and the step alone.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tsallax.agents import Agent, Learner
+from tsallax.envs.host import HostEnvs, Moves
+from tsallax.networks import Params
+from tsallax.replay import HostRing
+from tsallax.training.compiled import cycles, over_cells
+from tsallax.training.config import Config
+from tsallax.training.evaluate import CAP
+from tsallax.training.loop import Metrics, epsilon_at, look_at_policy
+from tsallax.types import HParams
+
+Tick = Callable[[int], None]  # told the step now and then, between periods too
+
+
+class Episodes:
+    """Running return and length of each cell, and the sums over what ended in this period."""
+
+    def __init__(self, cells: int):
+        self.current, self.length = np.zeros(cells), np.zeros(cells, int)
+        self.clear()
+
+    def clear(self) -> None:
+        self.ended = np.zeros(len(self.current), int)
+        self.returns, self.lengths = np.zeros(len(self.current)), np.zeros(len(self.current))
+
+    def add(self, reward: Float[np.ndarray, "cells"], over: Bool[np.ndarray, "cells"]) -> None:
+        self.current, self.length = self.current + reward, self.length + 1
+        self.ended += over
+        self.returns += np.where(over, self.current, 0)
+        self.lengths += np.where(over, self.length, 0)
+        self.current, self.length = np.where(over, 0, self.current), np.where(over, 0, self.length)
+
+    def mean(self, sums: Float[np.ndarray, "cells"]) -> Float[np.ndarray, "cells"]:
+        """Over the episodes that ended, NaN if none did."""
+        return np.divide(sums, self.ended, out=np.full_like(sums, np.nan), where=self.ended > 0)
+
+
+@dataclass
+class HostState:
+    """Everything that a run is, but for what the environments keep to themselves."""
+
+    step: Int[np.ndarray, "cells"]
+    learner: Learner
+    replay: HostRing
+    episodes: Episodes
+    diverged: Int[np.ndarray, "cells"]
+    stopped: dict[int, str] = field(default_factory=dict)  # cells whose environment failed
+    kept: dict[int, Learner] = field(default_factory=dict)  # and their last good learners
+
+    @property
+    def alive(self) -> Bool[np.ndarray, "cells"]:
+        alive = np.ones(len(self.step), bool)
+        alive[list(self.stopped)] = False
+        return alive
+
+
+class Programs(NamedTuple):
+    """What is compiled. Arrays lead with the cells; `step` is shared."""
+
+    init: Callable[..., Learner]
+    act: Callable[..., Int[jax.Array, "cells"]]
+    update: Callable[..., tuple[Learner, Float[jax.Array, "cells"]]]
+    look: Callable[..., dict[str, Float[jax.Array, "cells"]]]
+
+
+def make_programs(agent: Agent, hp: HParams, seeds: list[int], sequential: bool) -> Programs:
+    keys = jax.vmap(lambda key: jax.random.split(key, 3))(
+        jnp.stack([jax.random.key(seed) for seed in seeds])
+    )
+    each = lambda function: over_cells(function, len(seeds), sequential)  # noqa: E731
+
+    @jax.jit
+    def act(params, observation, step):
+        def one(params, observation, hp, key):
+            key = jax.random.fold_in(key, step)
+            return agent.act(params, observation, epsilon_at(step, hp), hp, key)
+
+        return each(one)(params, observation, hp, keys[:, 1])
+
+    def update(learner, batch, step):
+        def one(learner, batch, hp, key):
+            return agent.update(learner, batch, hp, jax.random.fold_in(key, step))
+
+        return each(one)(learner, batch, hp, keys[:, 2])
+
+    @jax.jit
+    def look(learner, seen):
+        return each(lambda *x: look_at_policy(agent, *x))(learner, seen, hp)
+
+    def init() -> Learner:
+        learner = jax.jit(each(agent.init))(keys[:, 0])
+        return jax.tree.map(jnp.copy, learner)  # no two leaves share a buffer: all are donated
+
+    return Programs(init, act, jax.jit(update, donate_argnums=0), look)
+
+
+def draws(seeds: list[int], step: int) -> list[np.random.Generator]:
+    """For the batch of this step: a function of seed and step, so that nothing has to be saved."""
+    return [np.random.default_rng([seed, step]) for seed in seeds]
+
+
+class HostLoop:
+    """The loop of one run: `start`, `train`, `evaluate`.
+
+    Args:
+        make_envs: makes so many environments.
+        agent: the run's.
+        hp: of each cell.
+        seeds: of each cell.
+        config: resolved.
+    """
+
+    def __init__(
+        self,
+        make_envs: Callable[[int], HostEnvs],
+        agent: Agent,
+        hp: HParams,
+        seeds: list[int],
+        config: Config,
+    ):
+        self.make_envs, self.agent, self.hp = make_envs, agent, hp
+        self.seeds, self.config = seeds, config
+        # A grouped convolution, which `vmap` makes, is slow on a CPU.
+        sequential = config.network == "nature" and jax.default_backend() == "cpu"
+        self.programs = make_programs(agent, hp, seeds, sequential)
+        self.envs = make_envs(len(seeds))
+
+    def start(self) -> HostState:
+        observation = self.envs.reset(self.seeds)
+        cells = len(self.seeds)
+        ring = self._ring(cells, self.config.buffer)
+        ring.begin(observation)
+        state = HostState(
+            np.zeros(cells, int), self.programs.init(), ring, Episodes(cells), np.full(cells, -1)
+        )
+        self._stop_failed(state)
+        return state
+
+    def train(
+        self, state: HostState, tick: Tick | None = None
+    ) -> Iterator[tuple[HostState, Metrics]]:
+        """The state and metrics after each target period; the state passed in is changed."""
+        config = self.config
+        for shape in cycles(config, int(state.step[0])):
+            losses = []
+            length = (shape["idle"] + shape["updates"]) * config.train_period
+            for step in range(int(state.step[0]), int(state.step[0]) + length):
+                self._environment_step(state, step)
+                if (step + 1) % config.train_period == 0 and step + 1 > config.warmup:
+                    losses.append(self._update(state, step))
+                if tick:
+                    tick(step + 1)
+            yield state, self._close_period(state, losses, bool(shape["copy"]))
+
+    def evaluate(
+        self, params: Params, episodes: int, greedy: bool, seed: int = 0
+    ) -> Float[np.ndarray, "cells episodes"]:
+        """Raw returns of the same `episodes` seeds for every cell, in environments of their own."""
+        envs = self.make_envs(len(self.seeds))
+        look = jax.jit(over_cells(self.agent.policy, len(self.seeds)))
+        found = []
+        for episode in range(episodes):
+            ring = self._ring(len(self.seeds), 1)
+            ring.begin(envs.reset([seed + episode] * len(self.seeds)))
+            total, open_ = np.zeros(len(self.seeds)), np.ones(len(self.seeds), bool)
+            random = np.random.default_rng([seed, episode])
+            for _ in range(CAP):
+                Q, pi = map(np.asarray, look(params, ring.current(), self.hp))
+                draw = random.random((len(Q), 1)) * pi.sum(-1, keepdims=True)
+                action = Q.argmax(-1) if greedy else (draw >= pi.cumsum(-1)).sum(-1)
+                moves = envs.step(np.minimum(action, Q.shape[-1] - 1))
+                total += np.where(open_, moves.reward, 0)
+                open_ &= ~moves.over
+                open_[list(envs.failures)] = False
+                _add(ring, np.ones_like(open_), action, moves.reward, moves)
+                if not open_.any():
+                    break
+            total[list(envs.failures)] = np.nan
+            found.append(total)
+        envs.close()
+        return np.stack(found, -1)
+
+    def _ring(self, cells: int, capacity: int) -> HostRing:
+        spec = self.envs.observation
+        return HostRing(cells, capacity, spec.shape, spec.dtype, self.config.stack)
+
+    def _environment_step(self, state: HostState, step: int) -> None:
+        observation = state.replay.current()
+        action = np.asarray(self.programs.act(state.learner.params, observation, step))
+        moves = self.envs.step(action)
+        state.step += 1
+        self._stop_failed(state)
+        reward = np.clip(moves.reward, -1, 1) if self.config.clip_rewards else moves.reward
+        _add(state.replay, state.alive, action, reward, moves)
+        state.episodes.add(moves.reward, moves.over & state.alive)
+
+    def _update(self, state: HostState, step: int) -> Float[jax.Array, "cells"]:
+        batch = state.replay.sample(draws(self.seeds, step), self.config.batch)
+        state.learner, loss = self.programs.update(state.learner, batch, step)
+        bad = ~np.isfinite(loss) & (state.diverged < 0)
+        state.diverged = np.where(bad, step + 1, state.diverged)
+        return loss
+
+    def _close_period(self, state: HostState, losses: list[Any], copy: bool) -> Metrics:
+        step, episodes = int(state.step[0]), state.episodes
+        for cell, kept in state.kept.items():  # a stopped cell's column went on with old data
+            state.learner = jax.tree.map(
+                lambda x, old, at=cell: x.at[at].set(old), state.learner, kept
+            )
+        seen = state.replay.sample(draws(self.seeds, step), self.config.batch).observation
+        cells = len(self.seeds)
+        numbers: dict[str, Any] = {
+            "episode_return": episodes.mean(episodes.returns),
+            "episode_length": episodes.mean(episodes.lengths),
+            "loss": np.mean(losses, 0) if losses else np.full(cells, np.nan),
+            "epsilon": np.asarray(jax.vmap(epsilon_at, (None, 0))(jnp.asarray(step), self.hp)),
+            **{name: np.asarray(x) for name, x in self.programs.look(state.learner, seen).items()},
+        }
+        numbers = {name: np.where(state.alive, x, np.nan) for name, x in numbers.items()}
+        numbers |= {"step": state.step.copy(), "episodes": episodes.ended}
+        metrics = Metrics(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
+        episodes.clear()
+        if copy:
+            copied = jax.vmap(self.agent.copy_target)(state.learner)
+            state.learner = jax.tree.map(jnp.copy, copied)
+        return metrics
+
+    def _stop_failed(self, state: HostState) -> None:
+        """Keep what a cell had learned when its environment failed."""
+        for cell, message in self.envs.failures.items():
+            if cell not in state.stopped:
+                state.stopped[cell] = f"stopped at step {int(state.step[0]):,}: {message}"
+                state.kept[cell] = jax.tree.map(lambda x, at=cell: np.asarray(x[at]), state.learner)
+        if not state.alive.any():
+            raise ValueError(f"every environment failed; the first {state.stopped[0]}")
+
+
+def _add(ring: HostRing, cells, action, reward, moves: Moves) -> None:
+    cut = moves.truncated & ~moves.terminated
+    ring.add(
+        cells, action, reward, moves.terminated, cut, moves.over, moves.final, moves.observation
+    )
