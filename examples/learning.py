@@ -49,7 +49,7 @@ TASKS = {
             for algo in ("tal", "mdqn", "al")
         ),
         Task("MinAtar/Breakout", "tal", 2, 300_000, 30_000, 5, 0.5),
-        Task("MinAtar/SpaceInvaders", "tal", 2, 300_000, 30_000, 10, 2.8),
+        Task("MinAtar/SpaceInvaders", "tal", 2, 150_000, 15_000, 10, 2.8),
         Task("Acrobot-v1", "tal", 2, 100_000, 10_000, -150, -498),
     )
 }

@@ -172,7 +172,9 @@ def test_both_loops_see_the_same_returns(both):
 
 def test_identical_updates_from_identical_batches():
     """The host's program and the agent's own function, cell by cell."""
-    config = resolve(Config("CartPole-v1", seeds=2, hidden=(8,), batch=16, loop="host", q=(1.5, 3.0)))
+    config = resolve(
+        Config("CartPole-v1", seeds=2, hidden=(8,), batch=16, loop="host", q=(1.5, 3.0))
+    )
     run = make_run(config)
     random = np.random.default_rng(0)
     batch = Transition(

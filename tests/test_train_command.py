@@ -93,7 +93,8 @@ def test_weights_must_fit(finished):
 def test_list_names_everything(capsys):
     assert cli.main(["list"]) == 0
     out = capsys.readouterr().out
-    for word in ("tal", "mt-dqn-qlog", "CartPole-v1", "gym", "minatar", "sb3"):
+    words = ("tal", "mt-dqn-qlog", "[alpha ln pi(a)]", "CartPole-v1", "ALE/Pong-v5")
+    for word in (*words, "gym", "minatar", "atari", "sb3"):
         assert word in out
 
 

@@ -2,11 +2,13 @@
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def run() -> None:
     """List algorithms, environments and presets."""
     from tsallax import envs
+    from tsallax.envs.atari import GAMES
     from tsallax.operators import ALGORITHMS
     from tsallax.training.config import CHOICES, PRESETS
 
@@ -15,11 +17,12 @@ def run() -> None:
     for name in ("name", "target", "source"):
         table.add_column(name, overflow="fold")
     for row in ALGORITHMS.values():
-        table.add_row(row.name, row.equation, row.source)
+        table.add_row(row.name, Text(row.equation), row.source)  # [.] is no markup
     console.print(table)
-    console.print("\nenvironments")
-    for name in envs.ids():
-        console.print(f"  {name}", highlight=False)
+    console.print("\nenvironments\n  compiled: " + ", ".join(envs.ids()), highlight=False)
+    games = ", ".join(f"ALE/{game}-v5" for game in GAMES)
+    console.print(f"  Atari: {games}, and every other game of the emulator", highlight=False)
+    console.print("  any other id of Gymnasium, or package:Name-v0", highlight=False)
     for title, group in (("presets", PRESETS), ("choices", CHOICES)):
         console.print(f"\n{title}")
         for name, fields in group.items():
