@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 import study
-from study import BLUE, GREEN, VERMILION
+from study import BLUE, GREEN, PURPLE, VERMILION
 
 RUNS = Path("runs") / "learning"
 
@@ -31,14 +31,20 @@ class Task(NamedTuple):
     window: int
     wanted: float
     random: float  # mean return of uniformly random actions, measured over 1,000 episodes
+    head: str = "scalar"
+
+    @property
+    def label(self) -> str:
+        return ("qr-" if self.head == "quantile" else "") + self.algo
 
     @property
     def name(self) -> str:
-        return f"{self.env.split('/')[-1]}-{self.algo}"
+        return f"{self.env.split('/')[-1]}-{self.label}"
 
     def command(self, out: Path) -> list[str]:
+        what = [self.env, "--algo", self.algo, "--head", self.head]
         numbers = ["--seeds", str(self.seeds), "--steps", str(self.steps), "--out", str(out)]
-        return [sys.executable, "-m", "tsallax", "train", self.env, "--algo", self.algo, *numbers]
+        return [sys.executable, "-m", "tsallax", "train", *what, *numbers]
 
 
 TASKS = {
@@ -48,9 +54,11 @@ TASKS = {
             Task("CartPole-v1", algo, 5, 100_000, 10_000, 195, 22.5)
             for algo in ("tal", "mdqn", "al")
         ),
+        Task("CartPole-v1", "dqn", 2, 50_000, 10_000, 195, 22.5, "quantile"),
         Task("MinAtar/Breakout", "tal", 2, 300_000, 30_000, 5, 0.5),
         Task("MinAtar/SpaceInvaders", "tal", 2, 150_000, 15_000, 10, 2.8),
         Task("Acrobot-v1", "tal", 2, 100_000, 10_000, -150, -498),
+        Task("LunarLander-v3", "tal", 2, 100_000, 10_000, 0, -180),
     )
 }
 
@@ -68,17 +76,21 @@ def best_window(table: pd.DataFrame, steps: int) -> float:
 
 
 def draw(tasks: list[Task]) -> None:
-    colours = {"tal": BLUE, "mdqn": VERMILION, "al": GREEN}
+    colours = {"tal": BLUE, "mdqn": VERMILION, "al": GREEN, "qr-dqn": PURPLE}
     panels = list(dict.fromkeys(task.env for task in tasks))
-    figure = Figure((4.2 * len(panels), 3.6), layout="constrained")
-    axes = dict(zip(panels, np.ravel(figure.subplots(1, len(panels))), strict=True))
+    rows = -(-len(panels) // 3)
+    figure = Figure((12, 3.6 * rows), layout="constrained")
+    grid = np.ravel(figure.subplots(rows, min(3, len(panels)), squeeze=False))
+    for spare in grid[len(panels) :]:
+        spare.remove()
+    axes = dict(zip(panels, grid, strict=False))
     for task in tasks:
         axis = axes[task.env]
         table = returns(RUNS / task.name).rolling(5, min_periods=1).mean()
         mean, spread = table.mean(axis=1), table.std(axis=1, ddof=0)
         steps = table.index.to_numpy()
-        axis.plot(steps, mean, color=colours[task.algo], label=f"{task.algo}, {task.seeds} seeds")
-        axis.fill_between(steps, mean - spread, mean + spread, color=colours[task.algo], alpha=0.2)
+        axis.plot(steps, mean, color=colours[task.label], label=f"{task.label}, {task.seeds} seeds")
+        axis.fill_between(steps, mean - spread, mean + spread, color=colours[task.label], alpha=0.2)
         axis.axhline(task.random, color=study.GREY, lw=1, ls=":")
         axis.set(title=task.env, xlabel="environment steps")
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))

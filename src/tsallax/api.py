@@ -67,7 +67,7 @@ class Result:
 
     def save(self, path: str | Path) -> Path:
         """The folder that `tsallax train` would have left."""
-        folder = Folder(Path(path), self.config, self.run.cells, varied(self.config))
+        folder = Folder(Path(path), self.config, self.run.cells)
         for period in self.periods:
             folder.add(period.metrics, period.evaluation)
         folder.save(self.params)

@@ -1,4 +1,4 @@
-"""`tsallax train`: train one algorithm, many seeds and numbers as one program."""
+"""`tsallax train`: train one algorithm, many seeds and numbers side by side."""
 
 import contextlib
 import signal
@@ -12,32 +12,54 @@ import tyro
 from tsallax.cli.display import Display, duration
 from tsallax.cli.errors import one_line
 from tsallax.report.curves import draw_curves
-from tsallax.training.config import Config, resolve, varied
-from tsallax.training.folder import CURVES, METRICS, Folder
+from tsallax.training.config import Config, resolve
+from tsallax.training.folder import (
+    CURVES,
+    METRICS,
+    Folder,
+    last_checkpoint,
+    read_about,
+    unfinished,
+)
 from tsallax.training.run import Run, make_run
 from tsallax.training.session import session
 
 
 @one_line
-def run(config: Annotated[Config, tyro.conf.arg(name="")], out: Path | None = None) -> int:
-    """Train an agent: every seed and every combination of numbers in one compiled program.
+def run(
+    config: Annotated[Config, tyro.conf.arg(name="")],
+    out: Path | None = None,
+    resume: Path | None = None,
+) -> int:
+    """Train an agent: every seed and every combination of numbers side by side.
 
     Args:
         config: the run.
         out: the run's folder; runs/ENV-ALGO-TIME if left open.
+        resume: a folder whose run goes on from its last checkpoint, with its own configuration.
     """
-    asked, config = config.env, resolve(config)
-    if config.env != asked:
-        print(f"{asked} is called {config.env} now")
-    name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
-    path = out or Path("runs") / name
+    if resume is not None:
+        about = read_about(resume)
+        config, path = about["config"], resume
+        if about["status"] == "done":
+            print(f"{path} is done: there is nothing to resume")
+            return 0
+    else:
+        asked, config = config.env, resolve(config)
+        if config.env != asked:
+            print(f"{asked} is called {config.env} now")
+        name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
+        path = out or Path("runs") / name
+    again = unfinished(path, config)
     built = make_run(config)
-    folder = Folder(path, config, built.cells, varied(config))
+    folder = Folder(path, config, built.cells, resume=again)
     begin, describe = time.monotonic(), f"{config.algo} on {config.env}"
     try:
-        status, params, score = _train(built, folder)
-        folder.save(params)
-        draw_curves(path / METRICS, path / CURVES, f"{describe}, seeds: {config.seeds}")
+        state = _resume(built, folder) if again else built.start()
+        status, params, score = _train(built, folder, state)
+        if params is not None:
+            folder.save(params)
+            draw_curves(path / METRICS, path / CURVES, f"{describe}, seeds: {config.seeds}")
         folder.close(status)
     except BaseException:
         with contextlib.suppress(OSError):  # the first error is the one to tell
@@ -45,17 +67,19 @@ def run(config: Annotated[Config, tyro.conf.arg(name="")], out: Path | None = No
         raise
     print(f"{describe}: {status} after {duration(time.monotonic() - begin)}, return {score}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
+    if status == "stopped":
+        print(f"to go on: tsallax train --resume {path}")
     return 0 if status == "done" else 130
 
 
 class Interrupt:
-    """The first Ctrl-C ends the run after the period under way, the second at once."""
+    """The first SIGINT or SIGTERM ends the run after the period under way, another at once."""
 
     def __init__(self) -> None:
         self.asked = False
 
     def __enter__(self) -> "Interrupt":
-        self.old = signal.signal(signal.SIGINT, self._note)
+        self.old = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
         return self
 
     def _note(self, *_: object) -> None:
@@ -64,24 +88,45 @@ class Interrupt:
         self.asked = True
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self.old)
+        for number, handler in self.old.items():
+            signal.signal(number, handler)
 
 
-def _train(run: Run, folder: Folder):
+def _resume(run: Run, folder: Folder) -> Any:
+    """The state of the last whole checkpoint, and the metrics as they were then."""
+    saved, refused = last_checkpoint(folder.path, run.config, run.specs)
+    for why in refused:
+        print(f"tsallax: {why}")
+    if saved is None:
+        print(f"{folder.path} has no checkpoint: the run starts anew")
+        folder.restart()
+        return run.start()
+    print(f"{folder.path} goes on from step {saved.step:,}")
+    folder.rewind(saved.about["sizes"])
+    return run.thaw(saved.arrays, saved.about["run"])
+
+
+def _train(run: Run, folder: Folder, state: Any):
     config, status = run.config, "done"
     title = f"{config.algo} on {config.env}, {len(run.cells)} runs side by side"
     labels = [cell.label(folder.varied) for cell in run.cells]
-    begin, params = time.monotonic(), None
-    recent: list[Any] = []
+    begin, params, recent = time.monotonic(), None, []
+    saved, saved_step = begin, int(state.step[0])
     with Interrupt() as interrupt, Display(title, labels, config.steps) as show:
-        for step, state, metrics, evaluation, stopped in session(run, run.start(), show.tick):
+        for step, state, metrics, evaluation, stopped in session(run, state, show.tick):  # noqa: B020
             params = state.learner.params
             folder.add(metrics, evaluation)
             folder.note_stopped(stopped)
             speed = show(step, metrics, stopped)
             folder.add_timing(step, time.monotonic() - begin, speed)
             recent = [*recent[-9:], metrics.episode_return]
-            if interrupt.asked and step < config.steps:
+            if step == config.steps:
+                break
+            due = config.save_seconds and time.monotonic() - saved >= config.save_seconds
+            if interrupt.asked or (due and step - saved_step >= config.save_steps):
+                folder.checkpoint(step, *run.freeze(state))
+                saved, saved_step = time.monotonic(), step
+            if interrupt.asked:
                 status = "stopped"
                 break
     finite = np.array(recent)[np.isfinite(recent)]

@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tsallax.types import Transition
 
+TABLES = ("frames", "first", "starts", "actions", "rewards", "terminated")
+
 
 class HostRing:
     """The last `capacity` slots of each cell.
@@ -38,6 +40,37 @@ class HostRing:
         self.terminated = np.zeros(size, bool)
         self.newest = np.full(cells, -1)  # the slot of the observation to act on
         self.filled = np.zeros(cells, int)
+
+    @property
+    def used(self) -> int:
+        """Slots that were ever written, from the first on."""
+        return int(self.filled.max())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that is in it, without what was never used."""
+        table = {name: np.ascontiguousarray(getattr(self, name)[:, : self.used]) for name in TABLES}
+        return {**table, "newest": self.newest, "filled": self.filled}
+
+    def specs(self, used: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+        """Shapes and types of `arrays` when so many slots are used."""
+        table = {name: getattr(self, name) for name in TABLES}
+        shapes = {name: ((len(x), used, *x.shape[2:]), x.dtype) for name, x in table.items()}
+        cells = (self.newest.shape, self.newest.dtype)
+        return {**shapes, "newest": cells, "filled": cells}
+
+    def fill(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take what `arrays` gave."""
+        if arrays["newest"].max() >= self.slots or arrays["filled"].max() > self.slots:
+            raise ValueError("the replay points beyond its end")
+        for name in TABLES:
+            getattr(self, name)[:, : arrays[name].shape[1]] = arrays[name]
+        self.newest, self.filled = arrays["newest"], arrays["filled"]
+
+    def restart(
+        self, cells: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]
+    ) -> None:
+        """Go on in new episodes; the observation that was to be acted on stays a next one."""
+        self._push(cells, observation, np.ones_like(cells))
 
     def begin(self, observation: Shaped[np.ndarray, "cells ..."]) -> None:
         """The first observation of every cell."""

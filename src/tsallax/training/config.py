@@ -92,7 +92,7 @@ class Config:
     algorithm, the preset or the choices, in this order.
     """
 
-    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]  # see `tsallax list`
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = ""  # `tsallax list`
     algo: str = "tal"  # see `tsallax list`
     seeds: int = 1  # how many, trained side by side
     first_seed: int = 0
@@ -141,6 +141,8 @@ class Config:
     noop_max: int | None = None  # Atari: idle steps at the start, at most (30)
     fire_reset: bool | None = None  # Atari: press FIRE at the start (on)
     episodic_life: bool | None = None  # Atari: a lost life terminates for the learner (off)
+    save_seconds: float = 60.0  # between checkpoints, 0 for none but at a stop
+    save_steps: int = 0  # and between them in environment steps, 0 for any number
     tag: str = ""  # free text, kept with the run
 
     @property
@@ -155,6 +157,8 @@ def resolve(config: Config) -> Config:
     from tsallax import envs
     from tsallax.operators import get_algorithm
 
+    if not config.env:
+        raise ValueError("which environment? `tsallax list` names them")
     row = get_algorithm(config.algo)
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
@@ -185,7 +189,7 @@ def _validate(config: Config) -> None:
     for name in (*positive, "eval_episodes"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} must be at least 1, not {getattr(config, name)}")
-    for name in ("first_seed", "eval_every", "warmup", "stack"):
+    for name in ("first_seed", "eval_every", "warmup", "stack", "save_steps"):
         if getattr(config, name) < 0:
             raise ValueError(f"{name} must not be negative, not {getattr(config, name)}")
     for name, (words, allowed) in RANGES.items():
@@ -213,8 +217,9 @@ def _validate(config: Config) -> None:
         )
     if config.sticky is not None and not 0 <= config.sticky <= 1:
         raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
-    if not 0 <= config.env_timeout < math.inf:
-        raise ValueError(f"env_timeout must be 0 or more seconds, not {config.env_timeout:g}")
+    for name in ("env_timeout", "save_seconds"):
+        if not 0 <= getattr(config, name) < math.inf:
+            raise ValueError(f"{name} must be 0 or more, not {getattr(config, name):g}")
     if config.noop_max is not None and config.noop_max < 0:
         raise ValueError(f"noop_max must not be negative, not {config.noop_max}")
     if config.loop == "compiled" and (config.stack or config.env_timeout):

@@ -2,11 +2,14 @@
 
 import csv
 import dataclasses
+import fcntl
+import hashlib
 import json
 import math
+import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,14 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from tsallax._version import __version__
-from tsallax.training.config import RANGES, Config
+from tsallax.training import checkpoint
+from tsallax.training.config import RANGES, Config, varied
 from tsallax.training.loop import Metrics
 from tsallax.training.run import Cell
+from tsallax.training.tensors import Spec
 
 SCHEMA = 1
+LOCK = ".lock"
 RUN, METRICS, TIMING, WEIGHTS, CURVES = (
     "run.json",
     "metrics.csv",
@@ -31,13 +37,23 @@ RUN, METRICS, TIMING, WEIGHTS, CURVES = (
 
 
 class Folder:
-    """Writes as the run goes on. `run.json` says `done` only when all the rest is there."""
+    """Writes as the run goes on. `run.json` says `done` only when all the rest is there.
 
-    def __init__(self, path: Path, config: Config, cells: list[Cell], varied: list[str]):
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    One process at a time: the system drops the lock of one that died.
+
+    Args:
+        path: of the folder; new or empty, unless it is to be resumed.
+        config: resolved.
+        cells: of the run.
+        resume: go on in a folder that holds this very run, unfinished.
+    """
+
+    def __init__(self, path: Path, config: Config, cells: list[Cell], resume: bool = False):
+        if not resume and path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise FileExistsError(f"{path} is in use: give another --out, or remove it")
         path.mkdir(parents=True, exist_ok=True)
-        self.path, self.cells, self.varied = path, cells, varied
+        self.path, self.config, self.cells, self.varied = path, config, cells, varied(config)
+        self._lock = lock(path)
         self.about = {
             "schema": SCHEMA,
             "status": "running",
@@ -51,9 +67,33 @@ class Folder:
             },
         }
         self.write_about()
-        self.header = ["seed", *varied, *Metrics._fields, "eval_return"]
-        self._append(METRICS, [self.header])
+        if not resume:
+            self.restart()
+
+    def restart(self) -> None:
+        """Empty tables."""
+        for name in (METRICS, TIMING):
+            (self.path / name).unlink(missing_ok=True)
+        self._append(METRICS, [["seed", *self.varied, *Metrics._fields, "eval_return"]])
         self._append(TIMING, [["step", "seconds", "steps_per_second"]])
+
+    def checkpoint(
+        self, step: int, arrays: Mapping[str, np.ndarray], about: dict[str, Any]
+    ) -> None:
+        """Everything, so that the run can go on from here."""
+        sizes = {name: (self.path / name).stat().st_size for name in (METRICS, TIMING)}
+        for name in sizes:
+            _sync_file(self.path / name)
+        extra = {"run": about, "sizes": sizes, "config": config_digest(self.config)}
+        checkpoint.save(self.path, step, arrays, extra)
+
+    def rewind(self, sizes: Mapping[str, int]) -> None:
+        """Forget the rows that came after a checkpoint."""
+        for name in (METRICS, TIMING):
+            file = self.path / name
+            if file.is_symlink() or not file.is_file() or file.stat().st_size < sizes[name]:
+                raise ValueError(f"{name} is shorter than the checkpoint says it was")
+            os.truncate(file, sizes[name])
 
     def add(self, metrics: Metrics, evaluation: np.ndarray | None) -> None:
         """One row a cell: tidy, so that `pandas.read_csv` is all it takes."""
@@ -78,8 +118,12 @@ class Folder:
         save_weights(self.path / WEIGHTS, params)
 
     def close(self, status: str) -> None:
+        """`done` needs no checkpoints any more."""
         self.about["status"] = status
         self.write_about()
+        if status == "done":
+            checkpoint.remove(self.path)
+        os.close(self._lock)
 
     def write_about(self) -> None:
         write_atomically(self.path / RUN, json.dumps(_plain(self.about), indent=2) + "\n")
@@ -89,9 +133,59 @@ class Folder:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
 
+def lock(path: Path) -> int:
+    """The folder for this process alone, until the returned file is closed or the process ends."""
+    number = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        raise FileExistsError(f"{path} is in use by another process") from None
+    return number
+
+
+def config_digest(config: Config) -> str:
+    text = json.dumps(_plain(dataclasses.asdict(config)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def unfinished(path: Path, config: Config) -> bool:
+    """Whether the folder holds this very run, not done yet."""
+    try:
+        about = read_about(path)
+    except (ValueError, OSError):
+        return False
+    same = config_digest(about["config"]) == config_digest(config)
+    return same and about["status"] != "done"
+
+
+def last_checkpoint(
+    path: Path, config: Config, expected: Callable[[dict[str, Any]], Mapping[str, Spec]]
+) -> tuple[checkpoint.Saved | None, list[str]]:
+    """The newest checkpoint that is whole and of this run, and why newer ones were not."""
+    refused = []
+    for saved in reversed(checkpoint.steps(path)):
+        try:
+            about = checkpoint.read_manifest(saved)["about"]
+            if about["config"] != config_digest(config):
+                raise ValueError(f"checkpoint {saved.name} is of another configuration")
+            return checkpoint.load(saved, expected(about["run"])), refused
+        except ValueError as error:
+            refused.append(str(error))
+    return None, refused
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def write_atomically(path: Path, text: str) -> None:
     part = path.with_suffix(".part")
-    part.write_text(text)
+    with part.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     part.replace(path)
 
 

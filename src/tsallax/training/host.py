@@ -4,14 +4,13 @@ Acting and updating are the compiled loop's own functions, over all cells at onc
 replay are NumPy's. A random draw depends on the seed and the step alone.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from tsallax.agents import Agent, Learner
 from tsallax.envs.host import HostEnvs, Moves
@@ -20,52 +19,12 @@ from tsallax.replay import HostRing
 from tsallax.training.compiled import cycles, over_cells
 from tsallax.training.config import Config
 from tsallax.training.evaluate import CAP
+from tsallax.training.host_state import Episodes, HostState
 from tsallax.training.loop import Metrics, epsilon_at, look_at_policy
+from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
 Tick = Callable[[int], None]  # told the step now and then, between periods too
-
-
-class Episodes:
-    """Running return and length of each cell, and the sums over what ended in this period."""
-
-    def __init__(self, cells: int):
-        self.current, self.length = np.zeros(cells), np.zeros(cells, int)
-        self.clear()
-
-    def clear(self) -> None:
-        self.ended = np.zeros(len(self.current), int)
-        self.returns, self.lengths = np.zeros(len(self.current)), np.zeros(len(self.current))
-
-    def add(self, reward: Float[np.ndarray, "cells"], over: Bool[np.ndarray, "cells"]) -> None:
-        self.current, self.length = self.current + reward, self.length + 1
-        self.ended += over
-        self.returns += np.where(over, self.current, 0)
-        self.lengths += np.where(over, self.length, 0)
-        self.current, self.length = np.where(over, 0, self.current), np.where(over, 0, self.length)
-
-    def mean(self, sums: Float[np.ndarray, "cells"]) -> Float[np.ndarray, "cells"]:
-        """Over the episodes that ended, NaN if none did."""
-        return np.divide(sums, self.ended, out=np.full_like(sums, np.nan), where=self.ended > 0)
-
-
-@dataclass
-class HostState:
-    """Everything that a run is, but for what the environments keep to themselves."""
-
-    step: Int[np.ndarray, "cells"]
-    learner: Learner
-    replay: HostRing
-    episodes: Episodes
-    diverged: Int[np.ndarray, "cells"]
-    stopped: dict[int, str] = field(default_factory=dict)  # cells whose environment failed
-    kept: dict[int, Learner] = field(default_factory=dict)  # and their last good learners
-
-    @property
-    def alive(self) -> Bool[np.ndarray, "cells"]:
-        alive = np.ones(len(self.step), bool)
-        alive[list(self.stopped)] = False
-        return alive
 
 
 class Programs(NamedTuple):
@@ -140,13 +99,30 @@ class HostLoop:
         self.envs = make_envs(len(seeds))
 
     def start(self) -> HostState:
-        observation = self.envs.reset(self.seeds)
+        state = self._blank()
+        state.replay.begin(self.envs.reset(self.seeds))
+        self._stop_failed(state)
+        return state
+
+    def _blank(self) -> HostState:
         cells = len(self.seeds)
-        ring = self._ring(cells, self.config.buffer)
-        ring.begin(observation)
-        state = HostState(
-            np.zeros(cells, int), self.programs.init(), ring, Episodes(cells), np.full(cells, -1)
-        )
+        ring, zeros = self._ring(cells, self.config.buffer), np.zeros(cells, int)
+        return HostState(zeros, self.programs.init(), ring, Episodes(cells), zeros - 1)
+
+    def specs(self, about: dict[str, Any]) -> dict[str, Spec]:
+        return self._blank().specs(about)
+
+    def thaw(self, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> HostState:
+        """A saved state, in new episodes: an environment's own state cannot be saved.
+
+        The seeds of the new episodes are a function of seed and step.
+        """
+        state = self._blank()
+        state.thaw(arrays, about)
+        step = int(state.step[0])
+        fresh = [int(draw.integers(2**31)) for draw in draws(self.seeds, step)]
+        self.envs.failures.update(state.stopped)
+        state.replay.restart(state.alive, self.envs.reset(fresh))
         self._stop_failed(state)
         return state
 

@@ -16,11 +16,12 @@ from tsallax.envs.host import HostEnvs
 from tsallax.networks import Network, Params, minatar_conv, mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
-from tsallax.training import compiled
+from tsallax.training import compiled, freeze
 from tsallax.training.config import Config, grid
 from tsallax.training.evaluate import evaluate
 from tsallax.training.host import HostLoop
 from tsallax.training.loop import Metrics, Schedule, make_loop
+from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
 NETWORKS = {"mlp": mlp, "minatar-conv": minatar_conv}
@@ -47,6 +48,9 @@ class Run(NamedTuple):
     start: Callable[[], Any]  # the state before the first step
     train: Callable[..., Iterator[tuple[Any, Metrics]]]  # (state, tick) -> after each period
     evaluate: Callable[..., Float[np.ndarray, "cells episodes"]]  # (params, episodes, greedy, seed)
+    freeze: Callable[[Any], tuple[dict[str, np.ndarray], dict[str, Any]]]  # arrays, and what else
+    specs: Callable[[dict[str, Any]], dict[str, Spec]]  # of arrays with this `else`
+    thaw: Callable[[dict[str, np.ndarray], dict[str, Any]], Any]  # the state again
 
     @property
     def params(self) -> Params:
@@ -89,15 +93,19 @@ def compiled_run(config: Config, network: Network | None = None) -> Run:
     loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
     cells = make_cells(config)
     hp = stack_hparams(config, cells)
+    start = partial(compiled.start, loop, np.array([cell.seed for cell in cells]))
     return Run(
         config,
         cells,
         agent,
         hp,
         observation,
-        start=partial(compiled.start, loop, np.array([cell.seed for cell in cells])),
+        start,
         train=partial(compiled.train, loop, config, hp),
         evaluate=partial(evaluate, env, agent, hp),
+        freeze=lambda state: (freeze.freeze(state), {}),
+        specs=lambda about: freeze.specs(jax.eval_shape(start)),
+        thaw=lambda arrays, about: freeze.thaw(jax.eval_shape(start), arrays),
     )
 
 
@@ -115,7 +123,19 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
     agent = own_agent(config, observation, num_actions, network)
     loop = HostLoop(make_envs, agent, hp, [cell.seed for cell in cells], config)
-    return Run(config, cells, agent, hp, observation, loop.start, loop.train, loop.evaluate)
+    return Run(
+        config,
+        cells,
+        agent,
+        hp,
+        observation,
+        loop.start,
+        loop.train,
+        loop.evaluate,
+        freeze=lambda state: (state.freeze(), state.about()),
+        specs=loop.specs,
+        thaw=loop.thaw,
+    )
 
 
 def own_agent(
