@@ -134,12 +134,17 @@ def load(path: str | Path, cell: int | None = None, network: Network | None = No
     run = make_run(read_about(path)["config"], network)
     params = load_weights(path / WEIGHTS, run.params)
     if cell is None:
-        curves = read_curves(path / METRICS, "episode_return").values()
-        scores = [_score(row[-10:]) for _, rows in curves for row in rows]
-        cell = int(np.argmax(scores)) if scores else 0
+        cell = best_cell(path)
     if not 0 <= cell < len(run.cells):
         raise ValueError(f"{path} has cells 0 to {len(run.cells) - 1}, not {cell}")
     return _model(run, params, cell)
+
+
+def best_cell(path: Path) -> int:
+    """The cell of a run folder with the best return over the last ten periods."""
+    curves = read_curves(path / METRICS, "episode_return").values()
+    scores = [_score(row[-10:]) for _, rows in curves for row in rows]
+    return int(np.argmax(scores)) if scores else 0
 
 
 def _model(run: Run, params: Params, cell: int) -> Model:

@@ -23,6 +23,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command("tsallax.cli.train", "train one algorithm: seeds x numbers as one program"),
     "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
+    "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
     "list": Command(
         "tsallax.cli.listing", "algorithms with their equations, environments, presets"
     ),

@@ -1,0 +1,138 @@
+"""`tsallax play`: a video of a trained agent, with its policy beside the picture."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from tsallax.api import best_cell, load
+from tsallax.cli import board
+from tsallax.cli.errors import one_line
+from tsallax.envs import make
+from tsallax.envs.minatar import GAMES
+from tsallax.report import video
+from tsallax.training.config import Config, varied
+from tsallax.training.folder import read_about
+from tsallax.training.play import Moment, moments
+from tsallax.training.run import make_cells
+
+FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the bars
+
+
+@one_line
+def run(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    /,
+    out: Path | None = None,
+    cell: int | None = None,
+    episodes: int = 1,
+    seed: int = 0,
+    greedy: bool = False,
+    steps: int = 1000,
+    fps: int | None = None,
+    terminal: bool = False,
+) -> int:
+    """Write a video of a trained agent: its picture, and beside it pi, with what pi rules out.
+
+    Args:
+        folder: a run's folder.
+        out: the video, .mp4 or .gif; RUN/play.mp4 if left open, .gif without ffmpeg.
+        cell: which of the `cells` of its run.json; the best one if left open.
+        episodes: how many, those that `tsallax evaluate` plays with this seed.
+        seed: of the episodes.
+        greedy: act by argmax Q instead of a sample of pi.
+        steps: at most, of each episode.
+        fps: steps a second; by the environment if left open.
+        terminal: show a MinAtar game here, and write no video.
+    """
+    _check_numbers(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be between 0 and 2^32 - 1, not {seed}")
+    config: Config = read_about(folder)["config"]
+    path = _target(folder, out, terminal, config.env)
+    cell = best_cell(folder) if cell is None else cell
+    model = load(folder, cell)
+    env = make(config.env, **config.env_options)
+    title = _title(config, cell, greedy)
+    speed = fps or FPS.get(config.env, 30)
+    ends: list[Moment] = []
+    told = _noting(
+        moments(env, model, episodes=episodes, seed=seed, greedy=greedy, steps=steps), ends
+    )
+    try:
+        if path is None:
+            board.show(told, env.action_names, title, speed, Console())
+        else:
+            _write(path, told, env.action_names, title, speed)
+    except KeyboardInterrupt:
+        print("stopped" if path is None else f"stopped, {path} is not written", file=sys.stderr)
+        return 130
+    for end in ends:
+        most = ", the most that --steps allows" if end.step == steps else ""
+        score = video.number(end.total)
+        print(f"episode {end.episode}: {end.step:,} steps{most}, return {score}")
+    if path is not None:
+        print(f"video {path}")
+    return 0
+
+
+def _check_numbers(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, not {number}")
+
+
+def _target(folder: Path, out: Path | None, terminal: bool, env_id: str) -> Path | None:
+    """The video's name, or none for the terminal; what cannot work is refused."""
+    if not terminal:
+        path = out or _default(folder)
+        video.check_target(path)
+        return path
+    if out is not None:
+        raise ValueError("--terminal writes no video: leave out --out, or --terminal")
+    if env_id not in GAMES:
+        raise ValueError(f"--terminal is for MinAtar's games; {env_id} has no grid of cells")
+    return None
+
+
+def _default(folder: Path) -> Path:
+    if video.ffmpeg():
+        return folder / "play.mp4"
+    print("no ffmpeg here, so this is a GIF; for MP4: pip install 'tsallax[video]'")
+    return folder / "play.gif"
+
+
+def _title(config: Config, cell: int, greedy: bool) -> str:
+    one = make_cells(config)[cell]
+    names = [n for n in one.numbers if n == "q" or n in varied(config)]
+    acting = ", acting by argmax Q" if greedy else ""
+    numbers = [f"{name} = {one.numbers[name]:g}" for name in names]
+    return ", ".join([f"{config.algo} on {config.env}", f"seed {one.seed}", *numbers]) + acting
+
+
+def _noting(told: Iterable[Moment], ends: list[Moment]) -> Iterator[Moment]:
+    for moment in told:
+        yield moment
+        if moment.action is None:
+            ends.append(moment)
+
+
+def _write(
+    path: Path, told: Iterable[Moment], names: tuple[str, ...], title: str, fps: int
+) -> None:
+    console = Console()
+    if not console.is_terminal:
+        print(f"writing {path} ...", flush=True)
+    with console.status(f"writing {path}: compiling ...") as status:
+
+        def frames() -> Iterator[video.Frame]:
+            for moment in told:
+                image = video.frame(moment, names, title)
+                # An episode's end stays for a second.
+                yield from [image] * (fps if moment.action is None else 1)
+                status.update(f"writing {path}: {video.summary(moment)}")
+
+        video.write_video(path, frames(), fps)

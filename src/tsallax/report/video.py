@@ -1,0 +1,282 @@
+"""Videos of an agent: its picture, and beside it the action probabilities of pi."""
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, ImageColor, ImageDraw, ImageFont
+
+from tsallax.report.curves import PALETTE
+from tsallax.training.play import Moment
+
+Frame = UInt8[np.ndarray, "_ _ 3"]  # height, width
+
+PAPER, INK, DIM, TRACK, HATCH = "#FAFAF7", "#2D3748", "#6B7280", "#E5E7EB", "#B4B9C2"
+BLUE, VERMILLION = PALETTE[:2]
+EDGE = ImageColor.getrgb(HATCH)
+MAX_PICTURE = (480, 640)  # height and width up to which a picture is enlarged
+MARGIN, HEADER, HEADING = 16, 62, 26
+MARK, BAR, PERCENT, VALUE = 20, 150, 66, 62  # widths in a row: mark, (name), bar, pi, Q
+MIN_ROW, MAX_ROW = 24, 54
+TEXT, SMALL, TITLE = 15, 13, 17
+
+
+def frame(moment: Moment, names: Sequence[str], title: str) -> Frame:
+    """One picture of the video; its size depends on the picture's and the names alone."""
+    names = tuple(names)
+    picture = enlarge(moment.picture)
+    high, wide = picture.shape[:2]
+    inner = max(high, HEADING + MIN_ROW * len(names))
+    panel = _panel(moment, names, inner)
+    width = 2 * MARGIN + wide + panel.shape[1]
+    canvas = _blank(_even(HEADER + inner + MARGIN), _even(width)).copy()
+    canvas[:HEADER, :width] = _header(moment, title, width)
+    canvas[HEADER - 1 : HEADER + high + 1, [MARGIN - 1, MARGIN + wide]] = EDGE
+    canvas[[HEADER - 1, HEADER + high], MARGIN - 1 : MARGIN + wide + 1] = EDGE
+    canvas[HEADER : HEADER + high, MARGIN : MARGIN + wide] = picture
+    canvas[HEADER : HEADER + inner, width - panel.shape[1] : width] = panel
+    return canvas
+
+
+def _even(x: int) -> int:
+    """H.264 stores colour at half the resolution."""
+    return x + x % 2
+
+
+@lru_cache(4)  # filling by threes is slow in numpy, copying is not
+def _blank(height: int, width: int) -> Frame:
+    return np.full((height, width, 3), ImageColor.getrgb(PAPER), np.uint8)
+
+
+def enlarge(picture: Frame) -> Frame:
+    """A whole number of times, so that every pixel stays a square."""
+    height, width = picture.shape[:2]
+    times = max(1, min(MAX_PICTURE[0] // height, MAX_PICTURE[1] // width))
+    return picture.repeat(times, 1).repeat(times, 0)
+
+
+def summary(moment: Moment) -> str:
+    """The line on top: where the episode is, and how sparse the policy is."""
+    episode = f"episode {moment.episode}  ·  " if moment.episode > 1 else ""
+    line = f"{episode}step {moment.step:,}  ·  return {number(moment.total)}  ·  "
+    if moment.action is None:
+        return line + "the episode is over"
+    return line + f"{int(np.sum(moment.pi == 0))} of {len(moment.pi)} actions ruled out"
+
+
+def number(x: float) -> str:
+    return f"{x:,.1f}".removesuffix(".0")
+
+
+def percent(p: float) -> str:
+    """Never 0 for what is possible, never 100 where something else is."""
+    if 0 < p < 0.001:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.999 < p < 1 else f"{100 * p:.1f} %"
+
+
+def value(moment: Moment, a: int) -> str:
+    """Q of one action, with as many decimals as the others."""
+    return f"{moment.Q[a]:.{3 if np.abs(moment.Q).max() < 100 else 1}f}"
+
+
+def _header(moment: Moment, title: str, width: int) -> Frame:
+    image = Image.new("RGB", (width, HEADER), PAPER)
+    draw = ImageDraw.Draw(image)
+    _text(draw, MARGIN, 20, shorten(title, TITLE, width - 2 * MARGIN), TITLE)
+    _text(draw, MARGIN, 45, summary(moment), TEXT)
+    return np.asarray(image)
+
+
+def _panel(moment: Moment, names: tuple[str, ...], height: int) -> Frame:
+    """A row an action: mark, name, bar and number of pi, Q."""
+    bar = MARK + _name_width(names)
+    right = bar + BAR + PERCENT + VALUE
+    image = Image.new("RGB", (right + MARGIN, height), PAPER)
+    draw = ImageDraw.Draw(image)
+    _text(draw, MARK, HEADING // 2 - 4, "action", SMALL, DIM)
+    _text(draw, bar, HEADING // 2 - 4, "probability pi", SMALL, DIM)
+    _text(draw, right, HEADING // 2 - 4, "Q", SMALL, DIM, "rm")
+    row = min(MAX_ROW, (height - HEADING) // len(names))
+    for a, name in enumerate(names):
+        y = HEADING + row * a
+        if moment.action is None:  # nothing is chosen in a last state
+            _text(draw, MARK, y + row // 2, name, TEXT, DIM)
+            _track(draw, bar, y, row)
+        else:
+            _row(draw, bar, y, row, moment, a, name)
+    return np.asarray(image)
+
+
+def _row(
+    draw: ImageDraw.ImageDraw, bar: int, y: int, row: int, moment: Moment, a: int, name: str
+) -> None:
+    p, middle, right = float(moment.pi[a]), y + row // 2, bar + BAR + PERCENT
+    chosen, ruled_out = a == moment.action, p == 0
+    colour = VERMILLION if chosen else BLUE
+    if chosen:
+        box = (0, y + 1, right + VALUE + 6, y + row - 2)
+        draw.rounded_rectangle(box, 5, outline=VERMILLION, width=2)
+        draw.polygon([(7, middle - 5), (7, middle + 5), (14, middle)], colour)
+    _text(draw, MARK, middle, name, TEXT, DIM if ruled_out else INK)
+    track = _track(draw, bar, y, row)
+    if ruled_out:
+        end = MARK + _font(TEXT).getlength(name)
+        draw.line((MARK - 3, middle + 1, end + 3, middle + 1), INK)
+        _hatch(draw, track)
+        draw.rectangle((bar + BAR // 2 - 36, middle - 8, bar + BAR // 2 + 36, middle + 8), PAPER)
+        _text(draw, bar + BAR // 2, middle, "ruled out", SMALL, INK, "mm")
+        _text(draw, right, middle, "0", TEXT, DIM, "rm")
+    else:
+        if p > 0:  # NaN has no bar
+            x0, y0, x1, y1 = track
+            draw.rectangle((x0, y0, x0 + max(2, round(p * (x1 - x0))), y1), colour)
+        _text(draw, right, middle, percent(p), TEXT, INK, "rm")
+    _text(draw, right + VALUE, middle, value(moment, a), SMALL, DIM, "rm")
+
+
+def _track(draw: ImageDraw.ImageDraw, bar: int, y: int, row: int) -> tuple[int, int, int, int]:
+    gap = max(4, row // 4)
+    box = (bar, y + gap, bar + BAR, y + row - gap)
+    draw.rectangle(box, TRACK)
+    return box
+
+
+def _hatch(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int]) -> None:
+    x0, y0, x1, y1 = box
+    height = y1 - y0
+    draw.rectangle(box, PAPER, HATCH)
+    for x in range(x0 - height, x1, 8):  # from (x, y1) up to (x + height, y0), cut at the sides
+        low, high = max(0, x0 - x), min(height, x1 - x)
+        draw.line((x + low, y1 - low, x + high, y1 - high), HATCH)
+
+
+def _text(
+    draw: ImageDraw.ImageDraw,
+    x: int,
+    y: int,
+    text: str,
+    size: int,
+    colour: str = INK,
+    anchor: str = "lm",
+) -> None:
+    stamp, dx, dy = _stamp(text, size, anchor)
+    draw.bitmap((x + dx, y + dy), stamp, colour)
+
+
+@lru_cache(4096)  # most texts come again, and writing them is most of the work
+def _stamp(text: str, size: int, anchor: str) -> tuple[Image.Image, int, int]:
+    """The text as a mask, and where its corner lies from the anchor."""
+    x0, y0, x1, y1 = map(round, _font(size).getbbox(text, anchor=anchor))
+    mask = Image.new("L", (max(1, x1 - x0), max(1, y1 - y0)))
+    ImageDraw.Draw(mask).text((-x0, -y0), text, 255, _font(size), anchor)
+    return mask, x0, y0
+
+
+@cache
+def shorten(text: str, size: int, width: int) -> str:
+    if _font(size).getlength(text) <= width:
+        return text
+    while text and _font(size).getlength(f"{text} ...") > width:
+        text = text[:-1]
+    return f"{text.rstrip()} ..."
+
+
+@cache
+def _font(size: int) -> Any:  # with or without FreeType, by how pillow was built
+    return ImageFont.load_default(size)
+
+
+@cache
+def _name_width(names: tuple[str, ...]) -> int:
+    return 14 + round(max(_font(TEXT).getlength(name) for name in [*names, "action"]))
+
+
+@cache
+def ffmpeg() -> str | None:
+    """Where it is: imageio brings one, or finds the system's."""
+    try:
+        from imageio_ffmpeg import get_ffmpeg_exe
+
+        return get_ffmpeg_exe()
+    except (ImportError, RuntimeError):
+        return None
+
+
+def check_target(path: Path) -> None:
+    """What would go wrong at the end is said before the work."""
+    if path.suffix.lower() not in WRITERS:
+        raise ValueError(f"a video's name ends in {' or '.join(WRITERS)}, not {path.name!r}")
+    if path.suffix.lower() == ".mp4" and ffmpeg() is None:
+        raise ValueError("an MP4 needs ffmpeg: pip install 'tsallax[video]', or give a .gif")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is no folder")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder")
+
+
+def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
+    """`.mp4` or `.gif`; under its own name only when it is whole."""
+    check_target(path)
+    part = path.with_name(f"{path.stem}.part{path.suffix.lower()}")
+    try:
+        WRITERS[part.suffix](part, frames, fps)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
+    """By ffmpeg itself: imageio's writer does not tell when it fails, and forks under jax."""
+    images = iter(frames)
+    first = next(images)
+    height, width = first.shape[:2]
+    source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps)]
+    coding = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "18", "-movflags", "+faststart"]
+    process = subprocess.Popen(
+        [ffmpeg() or "ffmpeg", "-v", "error", "-y", *source, "-i", "-", *coding, str(path)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the command alone
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    whole = False
+    try:
+        with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+            for image in chain([first], images):
+                pipe.write(image.tobytes())
+            pipe.flush()
+            whole = True
+    finally:
+        with process.stderr as pipe:
+            reason = pipe.read().decode(errors="replace").strip().splitlines()
+        process.wait()
+    if process.returncode or not whole:
+        raise OSError(f"ffmpeg could not write {path}: {reason[0] if reason else 'it ended'}")
+
+
+def _write_gif(path: Path, frames: Iterable[Frame], fps: int) -> None:
+    """Consecutive equal frames become one that is shown longer."""
+
+    def quantised(image: Frame) -> Image.Image:
+        # Off by a shade at most on drawings; an octree is faster and loses MinAtar's empty cells.
+        return Image.fromarray(image).quantize(256, Image.Quantize.MAXCOVERAGE)
+
+    images = map(quantised, frames)
+    first = next(images)
+    # A GIF counts hundredths of a second, and viewers take less than two for ten.
+    delay = 10 * max(2, round(100 / fps))
+    first.save(path, save_all=True, append_images=images, duration=delay, loop=0)
+
+
+WRITERS: dict[str, Callable[[Path, Iterable[Frame], int], None]] = {
+    ".mp4": _write_mp4,
+    ".gif": _write_gif,
+}
