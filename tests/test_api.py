@@ -8,6 +8,7 @@ import pytest
 import tsallax
 from tsallax import cli
 from tsallax.networks import mlp
+from tsallax.training.config import Config, resolve
 
 TINY = {
     "seeds": 2,
@@ -130,3 +131,9 @@ def test_own_network_and_scalars():
 def test_unknown_fields_are_refused():
     with pytest.raises(TypeError, match="betta"):
         tsallax.train("CartPole-v1", betta=1)
+
+
+def test_a_wrong_word_is_refused(monkeypatch):
+    monkeypatch.setattr("jaxtyping.config.jaxtyping_disable", True)  # a user has no type checks
+    with pytest.raises(ValueError, match="preset must be one of auto, gym, minatar, atari"):
+        resolve(Config("CartPole-v1", preset="gim"))

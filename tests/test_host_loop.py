@@ -8,9 +8,10 @@ from scipy import stats
 
 import host_envs
 import tsallax
-from tsallax import cli
+from tsallax import cli, envs
 from tsallax.training import host
 from tsallax.training.config import Config, resolve
+from tsallax.training.play import host_moments
 from tsallax.training.run import make_run
 from tsallax.types import Transition
 
@@ -198,3 +199,21 @@ def test_identical_updates_from_identical_batches():
         np.testing.assert_allclose(losses[i], loss, rtol=1e-6)
         for a, b in zip(jax.tree.leaves(cell(together, i)), jax.tree.leaves(own), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_play_shows_the_episodes_that_evaluate_plays():
+    fields = {**SMALL, "stack": 3, "network": "mlp", "eval_every": 0, "steps": 40}
+    result = tsallax.train("CartPole-v1", loop="host", **fields)
+    for greedy in (False, True):
+        returns = result.run.evaluate(result.params, 2, greedy, 5)
+        for seed in range(3):
+            env = envs.make_host("CartPole-v1", 1, render=True)
+            told = list(
+                host_moments(env, result.model(0, seed), stack=3, episodes=2, seed=5, greedy=greedy)
+            )
+            ends = [moment for moment in told if moment.action is None]
+            np.testing.assert_array_equal([end.total for end in ends], returns[seed])
+            assert env.action_names == ("left", "right")
+            assert told[0].picture.shape == (400, 600, 3)
+            assert not np.array_equal(told[0].picture, ends[0].picture)
+            env.close()

@@ -81,18 +81,21 @@ class Result:
 
 
 def train(
-    env: str, *, network: Network | None = None, progress: bool = False, **fields: Any
+    env: str, *, network: Network | str = "auto", progress: bool = False, **fields: Any
 ) -> Result:
     """Train every seed and every combination of numbers as one program.
 
     Args:
         env: see `tsallax list`.
-        network: an `(init, apply)` pair of your own.
+        network: its name, or an `(init, apply)` pair of your own.
         progress: print a line for each target period.
         fields: of `tsallax.training.config.Config`; several values of a number make a grid.
     """
-    config = resolve(Config(env, **{name: _field(name, value) for name, value in fields.items()}))
-    run = make_run(config, network)
+    given: dict[str, Any] = {name: _field(name, value) for name, value in fields.items()}
+    if isinstance(network, str):
+        given["network"] = network
+    config = resolve(Config(env, **given))
+    run = make_run(config, None if isinstance(network, str) else network)
     periods: list[Period] = []
     state = None
     for period in session(run, run.start()):

@@ -11,12 +11,12 @@ from rich.console import Console
 from tsallax.api import best_cell, load
 from tsallax.cli import board
 from tsallax.cli.errors import one_line
-from tsallax.envs import make
+from tsallax.envs import make, make_host
 from tsallax.envs.minatar import GAMES
 from tsallax.report import video
 from tsallax.training.config import Config, varied
 from tsallax.training.folder import read_about
-from tsallax.training.play import Moment, moments
+from tsallax.training.play import Moment, host_moments, moments
 from tsallax.training.run import make_cells
 
 FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the bars
@@ -55,13 +55,16 @@ def run(
     path = _target(folder, out, terminal, config.env)
     cell = best_cell(folder) if cell is None else cell
     model = load(folder, cell)
-    env = make(config.env, **config.env_options)
     title = _title(config, cell, greedy)
-    speed = fps or FPS.get(config.env, 30)
+    speed = fps or FPS.get(config.env, 15 if config.env.startswith("ALE/") else 30)
     ends: list[Moment] = []
-    told = _noting(
-        moments(env, model, episodes=episodes, seed=seed, greedy=greedy, steps=steps), ends
-    )
+    how = {"episodes": episodes, "seed": seed, "greedy": greedy, "steps": steps}
+    if config.loop == "compiled":
+        env = make(config.env, **config.env_options)
+        told = _noting(moments(env, model, **how), ends)
+    else:
+        env = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)
+        told = _noting(host_moments(env, model, stack=config.stack, **how), ends)
     try:
         if path is None:
             board.show(told, env.action_names, title, speed, Console())

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tsallax.envs import acrobot, cartpole
 from tsallax.envs.base import Environment, Outcome
 from tsallax.envs.minatar import GAMES
+
+if TYPE_CHECKING:
+    from tsallax.envs.host import HostEnvs
 
 __all__ = ["CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make"]
 
@@ -66,7 +69,9 @@ def make(env_id: str, /, **options: object) -> Environment:
     return build(**options)
 
 
-def make_host(env_id: str, n: int, timeout: float = 0.0, **options: Any):
+def make_host(
+    env_id: str, n: int, timeout: float = 0.0, render: bool = False, **options: Any
+) -> "HostEnvs":
     """`n` environments of that name on the host, as Gymnasium or the emulator makes them."""
     if kind_of(env_id) == "atari":
         from tsallax.envs.atari import AtariEnvs
@@ -78,7 +83,9 @@ def make_host(env_id: str, n: int, timeout: float = 0.0, **options: Any):
     limit = options.pop("time_limit", None)
     if options:
         raise ValueError(f"{env_id} has no option {', '.join(sorted(options))}")
-    return GymEnvs(env_id, n, timeout, **({} if limit is None else {"max_episode_steps": limit}))
+    return GymEnvs(
+        env_id, n, timeout, render, **({} if limit is None else {"max_episode_steps": limit})
+    )
 
 
 def _refuse_foreign(env_id: str, build: Callable[..., Any], options: dict[str, Any]) -> None:

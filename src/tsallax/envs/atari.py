@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from jaxtyping import Int, Shaped
+from jaxtyping import Int, Shaped, UInt8
 
 from tsallax.envs.host import Moves
 
@@ -95,11 +95,11 @@ class AtariEnvs:
         )
         self.observation = jax.ShapeDtypeStruct((84, 84), jnp.uint8)
         self.action_names = action_names(rom_of(env_id))
-        self.lives = np.zeros(n, int)
+        self.lives, self.shown = np.zeros(n, int), np.zeros((84, 84), np.uint8)
 
     def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n 84 84"]:
         observation, info = self.envs.reset(seed=np.array(seeds, np.int32))
-        self.lives = info["lives"].copy()
+        self.lives, self.shown = info["lives"].copy(), observation[0, 0].copy()
         return observation[:, 0]
 
     def step(self, actions: Int[np.ndarray, "n"]) -> Moves:
@@ -108,10 +108,15 @@ class AtariEnvs:
         final = observation
         if over.any():
             final = np.where(over[:, None, None], info["final_obs"][:, 0], observation)
+        self.shown = final[0]
         lost, self.lives = info["lives"] < self.lives, info["lives"].copy()
         if self.episodic_life:
             terminated = terminated | (lost & ~over)
         return Moves(observation, reward.astype(np.float32), terminated, truncated, over, final)
+
+    def picture(self) -> UInt8[np.ndarray, "84 84 3"]:
+        """What the agent sees of the first game."""
+        return np.repeat(self.shown[:, :, None], 3, -1)
 
     def close(self) -> None:
         self.envs.close()

@@ -14,7 +14,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
+
+# Gymnasium does not say what its actions mean.
+NAMES = {
+    "Acrobot": ("-1", "0", "+1"),
+    "CartPole": ("left", "right"),
+    "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
+    "MountainCar": ("left", "nothing", "right"),
+}
 
 
 class Moves(NamedTuple):
@@ -38,6 +46,7 @@ class HostEnvs(Protocol):
 
     def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n ..."]: ...
     def step(self, actions: Int[np.ndarray, "n"]) -> Moves: ...
+    def picture(self) -> UInt8[np.ndarray, "height width 3"]: ...
     def close(self) -> None: ...
 
 
@@ -52,11 +61,17 @@ class GymEnvs:
         env_id: as `gymnasium.make` takes it, `module:Name-v0` included.
         n: how many.
         timeout: seconds that a step or reset may take; 0 for no limit.
-        options: of `gymnasium.make`, such as `max_episode_steps` and `render_mode`.
+        render: keep a picture of where each step led, for `picture`.
+        options: of `gymnasium.make`, such as `max_episode_steps`.
     """
 
-    def __init__(self, env_id: str, n: int, timeout: float = 0.0, **options: Any):
-        self.timeout, self.failures = timeout, {}
+    def __init__(
+        self, env_id: str, n: int, timeout: float = 0.0, render: bool = False, **options: Any
+    ):
+        self.timeout, self.failures, self.render = timeout, {}, render
+        self.shown = np.zeros((1, 1, 3), np.uint8)
+        if render:
+            options["render_mode"] = "rgb_array"
         self.envs = [make_one(env_id, **options) for _ in range(n)]
         self.observation = observation_spec(env_id, self.envs[0].observation_space)
         space = self.envs[0].action_space
@@ -84,6 +99,9 @@ class GymEnvs:
             np.stack(final),
         )
 
+    def picture(self) -> UInt8[np.ndarray, "height width 3"]:
+        return self.shown
+
     def close(self) -> None:
         for i, env in enumerate(self.envs):
             if i not in self.failures:
@@ -102,7 +120,14 @@ class GymEnvs:
         return None
 
     def _reset(self, env: gymnasium.Env, seed: int | None) -> Shaped[np.ndarray, "..."]:
-        return self._checked(env.reset(seed=seed)[0], "reset")
+        start = self._checked(env.reset(seed=seed)[0], "reset")
+        if seed is not None:
+            self._show(env)
+        return start
+
+    def _show(self, env: gymnasium.Env) -> None:
+        if self.render:
+            self.shown = np.asarray(env.render(), np.uint8)
 
     def _step(self, env: gymnasium.Env, action: int) -> tuple[Any, ...]:
         given, reward, terminated, truncated, _ = env.step(self.first_action + action)
@@ -110,6 +135,7 @@ class GymEnvs:
         reward = float(reward)  # type: ignore[arg-type]
         if not np.isfinite(reward):
             raise EnvironmentStoppedError(f"step gave the reward {reward}")
+        self._show(env)
         over = bool(terminated or truncated)
         start = self._reset(env, None) if over else final
         return start, reward, bool(terminated), bool(truncated), over, final
@@ -174,7 +200,10 @@ def observation_spec(env_id: str, space: gymnasium.Space) -> jax.ShapeDtypeStruc
 
 def _names(env: gymnasium.Env, n: int) -> tuple[str, ...]:
     meanings = getattr(env.unwrapped, "get_action_meanings", None)
-    return tuple(meanings()) if meanings else tuple(str(i) for i in range(n))
+    if meanings:
+        return tuple(meanings())
+    known = NAMES.get(env.spec.name if env.spec else "", ())
+    return known if len(known) == n else tuple(str(i) for i in range(n))
 
 
 def _first_line(thing: object) -> str:

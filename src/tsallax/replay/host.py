@@ -64,7 +64,7 @@ class HostRing:
             raise ValueError("the replay points beyond its end")
         for name in TABLES:
             getattr(self, name)[:, : arrays[name].shape[1]] = arrays[name]
-        self.newest, self.filled = arrays["newest"], arrays["filled"]
+        self.newest, self.filled = arrays["newest"].copy(), arrays["filled"].copy()
 
     def restart(
         self, cells: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]
@@ -96,6 +96,12 @@ class HostRing:
         if (cut & cells).any():
             self._push(cut & cells, final, np.zeros_like(over))
         self._push(cells, observation, over)
+
+    def follow(
+        self, over: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]
+    ) -> None:
+        """The next observation of every cell, without a transition: to act, not to learn."""
+        self._push(np.ones_like(over), observation, over)
 
     def _push(self, cells, frames, first) -> None:
         rows = np.flatnonzero(cells)

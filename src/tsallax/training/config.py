@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
 
@@ -159,6 +159,7 @@ def resolve(config: Config) -> Config:
 
     if not config.env:
         raise ValueError("which environment? `tsallax list` names them")
+    _check_choices(config)
     row = get_algorithm(config.algo)
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
@@ -182,6 +183,15 @@ def resolve(config: Config) -> Config:
     period = config.train_period
     whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
     return dataclasses.replace(config, **{n: -(-x // period) * period for n, x in whole.items()})
+
+
+def _check_choices(config: Config) -> None:
+    """A word that is none of a field's own: the command line never gets here, Python may."""
+    for field in dataclasses.fields(config):
+        words = get_args(field.type) if get_origin(field.type) is Literal else ()
+        value = getattr(config, field.name)
+        if words and value not in words:
+            raise ValueError(f"{field.name} must be one of {', '.join(words)}, not {value!r}")
 
 
 def _validate(config: Config) -> None:

@@ -21,6 +21,7 @@ from tsallax.training.config import Config
 from tsallax.training.evaluate import CAP
 from tsallax.training.host_state import Episodes, HostState
 from tsallax.training.loop import Metrics, epsilon_at, look_at_policy
+from tsallax.training.model import draw_actions
 from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
@@ -156,13 +157,13 @@ class HostLoop:
             random = np.random.default_rng([seed, episode])
             for _ in range(CAP):
                 Q, pi = map(np.asarray, look(params, ring.current(), self.hp))
-                draw = random.random((len(Q), 1)) * pi.sum(-1, keepdims=True)
-                action = Q.argmax(-1) if greedy else (draw >= pi.cumsum(-1)).sum(-1)
-                moves = envs.step(np.minimum(action, Q.shape[-1] - 1))
+                draw = random.random()  # shared: a cell's episode does not depend on the others
+                action = Q.argmax(-1) if greedy else draw_actions(pi, draw)
+                moves = envs.step(action)
                 total += np.where(open_, moves.reward, 0)
                 open_ &= ~moves.over
                 open_[list(envs.failures)] = False
-                _add(ring, np.ones_like(open_), action, moves.reward, moves)
+                ring.follow(moves.over, moves.observation)
                 if not open_.any():
                     break
             total[list(envs.failures)] = np.nan

@@ -81,7 +81,7 @@ class HostState:
 
     def thaw(self, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Become the state that was frozen. Running episodes are not counted."""
-        self.step, self.diverged = arrays["step"], arrays["diverged"]
+        self.step, self.diverged = arrays["step"].copy(), arrays["diverged"].copy()
         self.learner = freeze.thaw({"learner": self.learner}, arrays)["learner"]
         self.replay.fill(
             {n.removeprefix("replay."): x for n, x in arrays.items() if n.startswith("replay.")}

@@ -62,7 +62,12 @@ class Model:
         Q, pi = self.policy(observation)
         if deterministic:
             return np.asarray(np.argmax(Q, -1)), state
-        # The inverse of the distribution function, at a number below its last value.
-        edges = np.cumsum(pi, -1, dtype=np.float64)
-        draws = self._random.random((*pi.shape[:-1], 1)) * edges[..., -1:]
-        return np.asarray(np.sum(draws >= edges, -1)), state
+        return draw_actions(pi, self._random.random(pi.shape[:-1])), state
+
+
+def draw_actions(
+    pi: Float[np.ndarray, "*batch A"], uniform: Float[np.ndarray, "*batch"] | float
+) -> Int[np.ndarray, "*batch"]:
+    """The inverse distribution function at numbers of [0, 1): never an action of weight 0."""
+    edges = np.cumsum(pi, -1, dtype=np.float64)
+    return np.asarray(np.sum(np.expand_dims(uniform, -1) * edges[..., -1:] >= edges, -1))

@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 from tsallax.envs.base import Environment
-from tsallax.training.model import Model
+from tsallax.envs.host import HostEnvs
+from tsallax.replay import HostRing
+from tsallax.training.model import Model, draw_actions
 
 
 class Moment(NamedTuple):
@@ -52,6 +54,39 @@ def moments(
                 break
             state, reward, ended = _step(env, state, jnp.int32(action), k_step)
             total, over = total + float(reward), bool(ended)
+
+
+def host_moments(
+    envs: HostEnvs,
+    model: Model,
+    *,
+    stack: int = 0,
+    episodes: int = 1,
+    seed: int = 0,
+    greedy: bool = False,
+    steps: int = 1000,
+) -> Iterator[Moment]:
+    """The same of one environment on the host, which must be made to render."""
+    spec = envs.observation
+    for episode in range(episodes):
+        ring = HostRing(1, 1, spec.shape, spec.dtype, stack)
+        ring.begin(envs.reset([seed + episode]))
+        random = np.random.default_rng([seed, episode])
+        total, over = 0.0, False
+        for t in range(steps + 1):
+            picture = envs.picture()
+            Q, pi = (x[0] for x in model.policy(ring.current()))
+            over = over or t == steps
+            uniform = random.random()
+            action = None if over else int(Q.argmax() if greedy else draw_actions(pi, uniform))
+            yield Moment(picture, t, total, action, Q, pi, episode + 1)
+            if action is None:
+                break
+            moves = envs.step(np.array([action]))
+            if envs.failures:
+                raise ValueError(f"the environment failed at step {t + 1}: {envs.failures[0]}")
+            ring.follow(moves.over, moves.observation)
+            total, over = total + float(moves.reward[0]), bool(moves.over[0])
 
 
 @partial(jax.jit, static_argnames="env")

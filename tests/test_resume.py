@@ -1,0 +1,180 @@
+"""A run that is stopped and goes on is the run that was never stopped, to the bit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import load_file
+
+import host_envs  # noqa: F401 (registers)
+from tsallax import cli
+from tsallax.training import checkpoint
+from tsallax.training.config import Config, resolve
+from tsallax.training.folder import Folder, last_checkpoint
+from tsallax.training.run import make_run
+from tsallax.training.session import session
+
+FIELDS = {
+    "steps": 160,
+    "hidden": (8,),
+    "target_period": 40,
+    "batch": 8,
+    "buffer": 60,  # the ring goes round
+    "seeds": 2,
+    "eval_every": 80,
+    "eval_episodes": 1,
+}
+CARTPOLE = Config("CartPole-v1", **FIELDS, time_limit=15, q=(1.5, 2.0))
+
+
+def interrupted(config, stops, tmp_path):
+    """Every period's metrics, from processes that each know only what the last one saved."""
+    seen, state = [], None
+    for stop in [*stops, config.steps]:
+        run = make_run(config)  # nothing compiled or drawn is shared with the last one
+        folder = Folder(tmp_path, config, run.cells, resume=bool(seen))
+        if seen:
+            saved, refused = last_checkpoint(tmp_path, config, run.specs)
+            assert not refused
+            folder.rewind(saved.about["sizes"])
+            state = run.thaw(saved.arrays, saved.about["run"])
+        else:
+            state = run.start()
+        for period in session(run, state):
+            folder.add(period.metrics, period.evaluation)
+            seen.append(period)
+            if period.step == stop:
+                folder.checkpoint(period.step, *run.freeze(period.state))
+                break
+        os.close(folder._lock)
+    return seen
+
+
+@pytest.mark.parametrize("stops", [[80], [40, 80, 120]])
+def test_compiled_runs_go_on_to_the_bit(stops, tmp_path):
+    config = resolve(CARTPOLE)
+    run = make_run(config)
+    whole = list(session(run, run.start()))
+    parts = interrupted(config, stops, tmp_path)
+    assert [p.step for p in parts] == [40, 80, 120, 160]
+    for a, b in zip(whole, parts, strict=True):
+        jax.tree.map(np.testing.assert_array_equal, a.metrics, b.metrics)
+        assert (a.evaluation is None) == (b.evaluation is None)
+        if a.evaluation is not None:
+            np.testing.assert_array_equal(a.evaluation, b.evaluation)
+    last, other = run.freeze(whole[-1].state)[0], run.freeze(parts[-1].state)[0]
+    assert last.keys() == other.keys()
+    for name in last:
+        np.testing.assert_array_equal(last[name], other[name])
+
+
+def test_host_runs_lose_nothing_but_the_running_episode(tmp_path):
+    config = resolve(Config("tests/Naughty-v0", **FIELDS))
+    parts = interrupted(config, [80], tmp_path)
+    assert [p.step for p in parts] == [40, 80, 120, 160]
+    table = pd.read_csv(tmp_path / "metrics.csv")
+    assert list(table.step) == sorted([40, 80, 120, 160] * 2)
+    assert np.isfinite(table.loss).all()
+    np.testing.assert_array_equal(parts[-1].state.step, [160, 160])
+    again = interrupted(config, [80], tmp_path / "again")
+    for a, b in zip(parts, again, strict=True):
+        jax.tree.map(np.testing.assert_array_equal, a.metrics, b.metrics)
+
+
+def test_the_host_replay_is_kept(tmp_path):
+    config = resolve(Config("tests/Naughty-v0", **{**FIELDS, "stack": 2, "network": "mlp"}))
+    run = make_run(config)
+    state = next(iter(session(run, run.start()))).state
+    arrays, about = run.freeze(state)
+    assert run.specs(about).keys() == arrays.keys()
+    other = make_run(config)
+    back = other.thaw(arrays, about)
+    generators = lambda: [np.random.default_rng(i) for i in range(2)]  # noqa: E731
+    at = {name: getattr(state.replay, name).copy() for name in ("newest", "filled", "starts")}
+    assert (back.replay.newest == at["newest"] + 1).all()  # a new episode
+    old, new = state.replay.sample(generators(), 500), back.replay.sample(generators(), 500)
+    for cell in range(2):
+        seen = {x.tobytes() for x in old.observation[cell]}
+        assert {x.tobytes() for x in new.observation[cell]} <= seen
+    assert not back.replay.starts[:, back.replay.newest].any()
+
+
+@pytest.fixture(scope="module")
+def checkpointed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("resume")
+    config = resolve(CARTPOLE)
+    run = make_run(config)
+    folder = Folder(path, config, run.cells)
+    for period in session(run, run.start()):
+        folder.add(period.metrics, period.evaluation)
+        folder.checkpoint(period.step, *run.freeze(period.state))
+    os.close(folder._lock)
+    return path, config, run
+
+
+def test_the_last_two_are_kept_and_readable_by_safetensors(checkpointed):
+    path, _, run = checkpointed
+    assert [p.name[-3:] for p in checkpoint.steps(path)] == ["120", "160"]
+    assert load_file(checkpoint.steps(path)[0] / checkpoint.ARRAYS).keys() == run.specs({}).keys()
+
+
+def test_a_damaged_one_is_said_and_the_one_before_is_taken(checkpointed, tmp_path):
+    path, config, run = checkpointed
+    newest = checkpoint.steps(path)[-1] / checkpoint.ARRAYS
+    good = newest.read_bytes()
+    newest.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    saved, refused = last_checkpoint(path, config, run.specs)
+    newest.write_bytes(good)
+    assert saved.step == 120
+    assert len(refused) == 1
+    assert "damaged" in refused[0]
+
+
+def test_another_configuration_is_refused(checkpointed):
+    path, _, run = checkpointed
+    other = resolve(Config("CartPole-v1", **FIELDS, time_limit=15, q=(1.5, 2.5)))
+    saved, refused = last_checkpoint(path, other, run.specs)
+    assert saved is None
+    assert all("another configuration" in why for why in refused)
+
+
+def test_two_processes_do_not_share_a_folder(checkpointed, capsys):
+    path, config, run = checkpointed
+    folder = Folder(path, config, run.cells, resume=True)
+    assert cli.main(["train", "--resume", str(path)]) == 2
+    assert "in use by another process" in capsys.readouterr().err
+    os.close(folder._lock)  # as the system does for a process that died
+
+
+COMMAND = [
+    *("CartPole-v1", "--hidden", "8", "--batch", "8", "--buffer", "500", "--seeds", "2"),
+    *("--target-period", "40", "--steps", "40000", "--save-seconds", "0.2"),
+]
+
+
+def test_a_signal_saves_and_the_same_command_goes_on(tmp_path):
+    environment = {name: x for name, x in os.environ.items() if name != "XLA_FLAGS"}
+    train = [sys.executable, "-m", "tsallax", "train", *COMMAND, "--out"]
+    whole = subprocess.run([*train, str(tmp_path / "a")], env=environment, capture_output=True)
+    assert whole.returncode == 0
+    child = subprocess.Popen([*train, str(tmp_path / "b")], env=environment)
+    metrics = tmp_path / "b" / "metrics.csv"
+    while not metrics.exists() or metrics.stat().st_size < 20_000:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGTERM)
+    assert child.wait() == 130
+    assert json.loads((tmp_path / "b" / "run.json").read_text())["status"] == "stopped"
+    rest = subprocess.run([*train, str(tmp_path / "b")], env=environment, capture_output=True)
+    assert b"goes on from step" in rest.stdout
+    for name in ("metrics.csv", "weights.safetensors", "curves.png"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert not (tmp_path / "b" / "checkpoints").exists()
+    done = subprocess.run([*train[:-1], "--resume", str(tmp_path / "b")], capture_output=True)
+    assert done.returncode == 2 or b"is done" in done.stdout
