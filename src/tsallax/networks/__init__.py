@@ -12,7 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
+from tsallax.networks.convolution import convolve
+
 Params = Any
+NATURE = ((8, 4, 32), (4, 2, 64), (3, 1, 64))  # size and stride of the windows, channels
 
 
 class Network(NamedTuple):
@@ -89,5 +92,40 @@ def minatar_conv(
         views = [x[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
         patches = jnp.concatenate(views, -1).reshape(rows * columns, -1)
         return _forward(layers, jax.nn.relu(affine(conv, patches)).reshape(-1)).reshape(head)
+
+    return Network(init, apply)
+
+
+def nature(
+    observation: Sequence[int], head: Sequence[int], hidden: Sequence[int] = (512,)
+) -> Network:
+    """The network for Atari of Mnih et al. 2015: three convolutions, then FC512.
+
+    Bytes are divided by 255; images of floats are taken as they are.
+    """
+    rows, columns, planes = observation
+    sizes = []
+    for size, stride, channels in NATURE:
+        sizes.append((size * size * planes, channels))
+        rows, columns = ((n - size) // stride + 1 for n in (rows, columns))
+        planes = channels
+    if min(rows, columns) < 1:
+        raise ValueError(
+            f"images must be 36 x 36 or larger, not {observation[0]} x {observation[1]}"
+        )
+
+    def init(key):
+        k_conv, k_dense = jax.random.split(key)
+        keys = jax.random.split(k_conv, len(sizes))
+        convs = [dense(k, i, o) for k, (i, o) in zip(keys, sizes, strict=True)]
+        return convs, _layers(k_dense, (rows * columns * planes, *hidden, math.prod(head)))
+
+    def apply(params, x):
+        convs, layers = params
+        x = x.astype(jnp.float32) / (255 if x.dtype == jnp.uint8 else 1)
+        for layer, (size, stride, _) in zip(convs, NATURE, strict=True):
+            kernel = layer.weight.reshape(size, size, x.shape[-1], -1)
+            x = jax.nn.relu(convolve(x, kernel, stride) + layer.bias[None, None])
+        return _forward(layers, x.reshape(-1)).reshape(head)
 
     return Network(init, apply)
