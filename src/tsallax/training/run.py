@@ -13,7 +13,7 @@ from jaxtyping import Float
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
 from tsallax.envs.host import HostEnvs
-from tsallax.networks import Network, Params, minatar_conv, mlp
+from tsallax.networks import Network, Params, minatar_conv, mlp, nature
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
 from tsallax.training import compiled, freeze
@@ -24,7 +24,7 @@ from tsallax.training.loop import Metrics, Schedule, make_loop
 from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
-NETWORKS = {"mlp": mlp, "minatar-conv": minatar_conv}
+NETWORKS = {"mlp": mlp, "minatar-conv": minatar_conv, "nature": nature}
 
 
 class Cell(NamedTuple):
