@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup train test test-slow check format bench docs-figures clean
+.PHONY: help setup train test test-slow faults check format bench docs-figures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -26,6 +26,9 @@ test: $(READY)  ## the default test suite (slow tests left out)
 
 test-slow: $(READY)  ## learning runs and long studies only
 	$(BIN)/python -m pytest -m slow
+
+faults: $(READY)  ## kills, full disks, damaged files, nonsense: a table, in under half an hour
+	$(BIN)/python tests/faults.py
 
 check: $(READY)  ## format, lint, types
 	$(BIN)/ruff format --check

@@ -50,10 +50,9 @@ class Task(NamedTuple):
 TASKS = {
     task.name: task
     for task in (
-        *(
-            Task("CartPole-v1", algo, 5, 100_000, 10_000, 195, 22.5)
-            for algo in ("tal", "mdqn", "al")
-        ),
+        Task("CartPole-v1", "tal", 5, 100_000, 10_000, 195, 22.5),
+        Task("CartPole-v1", "mdqn", 5, 50_000, 10_000, 195, 22.5),
+        Task("CartPole-v1", "al", 5, 50_000, 10_000, 195, 22.5),
         Task("CartPole-v1", "dqn", 2, 50_000, 10_000, 195, 22.5, "quantile"),
         Task("MinAtar/Breakout", "tal", 2, 300_000, 30_000, 5, 0.5),
         Task("MinAtar/SpaceInvaders", "tal", 2, 150_000, 15_000, 10, 2.8),

@@ -57,12 +57,11 @@ def interrupted(config, stops, tmp_path):
     return seen
 
 
-@pytest.mark.parametrize("stops", [[80], [40, 80, 120]])
-def test_compiled_runs_go_on_to_the_bit(stops, tmp_path):
+def test_compiled_runs_go_on_to_the_bit(tmp_path):
     config = resolve(CARTPOLE)
     run = make_run(config)
     whole = list(session(run, run.start()))
-    parts = interrupted(config, stops, tmp_path)
+    parts = interrupted(config, [40, 120], tmp_path)
     assert [p.step for p in parts] == [40, 80, 120, 160]
     for a, b in zip(whole, parts, strict=True):
         jax.tree.map(np.testing.assert_array_equal, a.metrics, b.metrics)
@@ -155,7 +154,7 @@ def test_two_processes_do_not_share_a_folder(checkpointed, capsys):
 
 COMMAND = [
     *("CartPole-v1", "--hidden", "8", "--batch", "8", "--buffer", "500", "--seeds", "2"),
-    *("--target-period", "40", "--steps", "40000", "--save-seconds", "0.2"),
+    *("--target-period", "40", "--steps", "8000", "--save-seconds", "0.1"),
 ]
 
 
@@ -166,7 +165,7 @@ def test_a_signal_saves_and_the_same_command_goes_on(tmp_path):
     assert whole.returncode == 0
     child = subprocess.Popen([*train, str(tmp_path / "b")], env=environment)
     metrics = tmp_path / "b" / "metrics.csv"
-    while not metrics.exists() or metrics.stat().st_size < 20_000:
+    while not metrics.exists() or metrics.stat().st_size < 4_000:
         time.sleep(0.02)
     child.send_signal(signal.SIGTERM)
     assert child.wait() == 130

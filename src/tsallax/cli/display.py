@@ -98,12 +98,9 @@ class Display:
             self._draw(metrics)
         elif now - self.last >= self.every or step >= self.steps:
             self.last = now
-            score = (
-                np.nanmean(metrics.episode_return)
-                if np.isfinite(metrics.episode_return).any()
-                else np.nan
-            )
-            self.console.print(f"{note}   return {score:.1f}", highlight=False)
+            ended = metrics.episode_return[np.isfinite(metrics.episode_return)]
+            score = f"return {ended.mean():.1f}" if len(ended) else "no episode ended"
+            self.console.print(f"{note}   {score}", highlight=False)
         self._tell_trouble()
         return speed
 

@@ -21,7 +21,7 @@ from tsallax.training.folder import (
     read_about,
     unfinished,
 )
-from tsallax.training.run import Run, make_run
+from tsallax.training.run import Run, check_memory, make_run
 from tsallax.training.session import session
 
 
@@ -36,10 +36,11 @@ def run(
     Args:
         config: the run.
         out: the run's folder; runs/ENV-ALGO-TIME if left open.
-        resume: a folder whose run goes on from its last checkpoint, with its own configuration.
+        resume: a folder whose run goes on from its last checkpoint, with its own configuration;
+            ENV is needed only if it is `package:Name`, to allow that import.
     """
     if resume is not None:
-        about = read_about(resume)
+        about = read_about(resume, config.env)
         config, path = about["config"], resume
         if about["status"] == "done":
             print(f"{path} is done: there is nothing to resume")
@@ -52,6 +53,7 @@ def run(
         path = out or Path("runs") / name
     again = unfinished(path, config)
     built = make_run(config)
+    check_memory(built)
     folder = Folder(path, config, built.cells, resume=again)
     begin, describe = time.monotonic(), f"{config.algo} on {config.env}"
     try:
@@ -60,11 +62,11 @@ def run(
         if params is not None:
             folder.save(params)
             draw_curves(path / METRICS, path / CURVES, f"{describe}, seeds: {config.seeds}")
-        folder.close(status)
     except BaseException:
         with contextlib.suppress(OSError):  # the first error is the one to tell
             folder.close("failed")
         raise
+    folder.close(status)
     print(f"{describe}: {status} after {duration(time.monotonic() - begin)}, return {score}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
     if status == "stopped":

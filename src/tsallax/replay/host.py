@@ -12,7 +12,22 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tsallax.types import Transition
 
-TABLES = ("frames", "first", "starts", "actions", "rewards", "terminated")
+
+def tables(
+    cells: int, slots: int, shape: tuple[int, ...], dtype: Any
+) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Shapes and types of what a ring of so many slots keeps."""
+    one = (cells, slots)
+    return {
+        "frames": ((*one, *shape), dtype),
+        "first": (one, bool),  # an episode starts here
+        "starts": (one, bool),  # a transition starts here
+        "actions": (one, np.int32),
+        "rewards": (one, np.float32),
+        "terminated": (one, bool),
+        "newest": ((cells,), np.int64),  # the slot of the observation to act on
+        "filled": ((cells,), np.int64),
+    }
 
 
 class HostRing:
@@ -31,15 +46,13 @@ class HostRing:
         self.slots = (
             capacity + self.window
         )  # the newest observation, and what the oldest stack needs
-        size = (cells, self.slots)
-        self.frames = np.zeros((*size, *shape), dtype)
-        self.first = np.zeros(size, bool)  # an episode starts here
-        self.starts = np.zeros(size, bool)  # a transition starts here
-        self.actions = np.zeros(size, np.int32)
-        self.rewards = np.zeros(size, np.float32)
-        self.terminated = np.zeros(size, bool)
-        self.newest = np.full(cells, -1)  # the slot of the observation to act on
-        self.filled = np.zeros(cells, int)
+        own: dict[str, Any] = {
+            name: np.zeros(*x) for name, x in tables(cells, self.slots, shape, dtype).items()
+        }
+        self.frames, self.first, self.starts = own["frames"], own["first"], own["starts"]
+        self.actions, self.rewards = own["actions"], own["rewards"]
+        self.terminated, self.filled = own["terminated"], own["filled"]
+        self.newest = own["newest"] - 1
 
     @property
     def used(self) -> int:
@@ -47,24 +60,20 @@ class HostRing:
         return int(self.filled.max())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that is in it, without what was never used."""
-        table = {name: np.ascontiguousarray(getattr(self, name)[:, : self.used]) for name in TABLES}
-        return {**table, "newest": self.newest, "filled": self.filled}
-
-    def specs(self, used: int) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """Shapes and types of `arrays` when so many slots are used."""
-        table = {name: getattr(self, name) for name in TABLES}
-        shapes = {name: ((len(x), used, *x.shape[2:]), x.dtype) for name, x in table.items()}
-        cells = (self.newest.shape, self.newest.dtype)
-        return {**shapes, "newest": cells, "filled": cells}
+        """Everything that is in it, without the slots that were never used."""
+        own = {name: getattr(self, name) for name in tables(1, 1, (), bool)}
+        used = {n: np.ascontiguousarray(x[:, : self.used]) for n, x in own.items() if x.ndim > 1}
+        return {**own, **used}
 
     def fill(self, arrays: dict[str, np.ndarray]) -> None:
         """Take what `arrays` gave."""
-        if arrays["newest"].max() >= self.slots or arrays["filled"].max() > self.slots:
+        newest, filled = arrays["newest"], arrays["filled"]
+        if not (0 <= newest).all() or not (newest < filled).all() or (filled > self.slots).any():
             raise ValueError("the replay points beyond its end")
-        for name in TABLES:
-            getattr(self, name)[:, : arrays[name].shape[1]] = arrays[name]
-        self.newest, self.filled = arrays["newest"].copy(), arrays["filled"].copy()
+        for name, x in arrays.items():
+            if x.ndim > 1:
+                getattr(self, name)[:, : x.shape[1]] = x
+        self.newest, self.filled = newest.copy(), filled.copy()
 
     def restart(
         self, cells: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]

@@ -75,8 +75,7 @@ def load(path: Path, expected: Mapping[str, Spec]) -> Saved:
     """A checkpoint with exactly the `expected` arrays; else a `ValueError` of one line."""
     body = read_manifest(path)
     try:
-        wanted = Digest(int(body["arrays"]["size"]), str(body["arrays"]["sha256"]))
-        arrays = tensors.read(path / ARRAYS, expected, wanted)
+        arrays = tensors.read(path / ARRAYS, expected, Digest(**body["arrays"]))
     except ValueError as error:
         raise ValueError(f"checkpoint {path.name}: {error}") from None
     return Saved(body["step"], arrays, body["about"])
@@ -90,15 +89,26 @@ def read_manifest(path: Path) -> dict[str, Any]:
         with tensors.open_regular(path / MANIFEST) as file:
             text = file.read(LONGEST)
         body = json.loads(text)["body"]
-        whole = text == _manifest(body)
+        schema, whole = body["schema"], text == _manifest(body)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"checkpoint {path.name} has no whole {MANIFEST}") from None
-    if body.get("schema") != SCHEMA:
-        schema = str(body.get("schema"))[:20]
-        raise ValueError(f"checkpoint {path.name} has schema {schema}; this version reads {SCHEMA}")
-    if not whole or path.name != f"step-{body['step']:012d}":
+    if schema != SCHEMA:
+        found = str(schema)[:20]
+        raise ValueError(f"checkpoint {path.name} has schema {found}; this version reads {SCHEMA}")
+    if not whole or not _is_body(body) or path.name != f"step-{body['step']:012d}":
         raise ValueError(f"checkpoint {path.name} is damaged: its manifest does not agree")
     return body
+
+
+def _is_body(body: Any) -> bool:
+    arrays, about = body.get("arrays"), body.get("about")
+    return (
+        body.keys() == {"schema", "step", "arrays", "about"}
+        and type(body["step"]) is int
+        and isinstance(arrays, dict)
+        and {name: type(x) for name, x in arrays.items()} == {"size": int, "sha256": str}
+        and isinstance(about, dict)
+    )
 
 
 def _manifest(body: Mapping[str, Any]) -> bytes:

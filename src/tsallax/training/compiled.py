@@ -1,7 +1,7 @@
 """The compiled run: a target period of every cell is one program."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -58,11 +58,12 @@ def train(
     A period is one program, so there is nothing to tell `tick` in between.
     """
     del tick
-    programs = {}
     for shape in cycles(config, int(state.step[0])):
-        key = tuple(shape.values())
-        if key not in programs:
-            cycle = over_cells(partial(loop.cycle, **shape), len(state.step))
-            programs[key] = jax.jit(cycle, donate_argnums=0)
-        state, metrics = programs[key](state, hp)
+        state, metrics = program(loop, len(state.step), **shape)(state, hp)
         yield state, jax.tree.map(np.asarray, metrics)
+
+
+@lru_cache(maxsize=16)
+def program(loop: Loop, cells: int, **shape: int | bool) -> Callable[..., Any]:
+    """A period of that shape, compiled when it is first called; a run has two or three."""
+    return jax.jit(over_cells(partial(loop.cycle, **shape), cells), donate_argnums=0)

@@ -238,6 +238,37 @@ def _validate(config: Config) -> None:
         raise ValueError(f"time_limit must be at least 1, not {config.time_limit}")
 
 
+def from_json(fields: Any) -> Config:
+    """A resolved configuration as `run.json` has it; anything else is refused."""
+    known = {field.name: field for field in dataclasses.fields(Config)}
+    try:
+        if set(fields) != set(known):
+            odd = sorted(set(fields) ^ set(known))
+            raise ValueError(f"the configuration has other fields: {', '.join(map(str, odd))[:80]}")
+        values = {name: _from_json(name, value, known[name].type) for name, value in fields.items()}
+        config = Config(**values)
+        if resolve(config) != config:
+            raise ValueError("the configuration was not resolved")
+    except (TypeError, AttributeError, OverflowError):
+        raise ValueError("the configuration is damaged") from None
+    return config
+
+
+def _from_json(name: str, value: Any, kind: Any) -> Any:
+    if name in RANGES:  # infinity is written as a word
+        return tuple(float(x) for x in value)
+    if name == "hidden":
+        value = tuple(value)
+        kind, items = int, value
+    else:
+        items = (value,)
+    kinds = {t for t in (kind, *get_args(kind)) if isinstance(t, type)} or {str}
+    allowed = kinds | ({int} if float in kinds else set())
+    if any(type(item) not in allowed for item in items):
+        raise ValueError(f"the configuration is damaged: {name}")
+    return float(value) if kind is float else value
+
+
 def grid(config: Config) -> list[dict[str, float]]:
     """The combinations of the numbers that have several values, in the order of the fields."""
     given = {name: getattr(config, name) for name in RANGES if getattr(config, name)}

@@ -19,14 +19,14 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from tsallax._version import __version__
-from tsallax.training import checkpoint
-from tsallax.training.config import RANGES, Config, varied
+from tsallax.training import checkpoint, tensors
+from tsallax.training.config import Config, from_json, varied
 from tsallax.training.loop import Metrics
 from tsallax.training.run import Cell
 from tsallax.training.tensors import Spec
 
 SCHEMA = 1
-LOCK = ".lock"
+LONGEST = 1 << 24  # bytes of a run.json
 RUN, METRICS, TIMING, WEIGHTS, CURVES = (
     "run.json",
     "metrics.csv",
@@ -49,7 +49,7 @@ class Folder:
     """
 
     def __init__(self, path: Path, config: Config, cells: list[Cell], resume: bool = False):
-        if not resume and path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if not resume and path.exists() and not _is_free(path):
             raise FileExistsError(f"{path} is in use: give another --out, or remove it")
         path.mkdir(parents=True, exist_ok=True)
         self.path, self.config, self.cells, self.varied = path, config, cells, varied(config)
@@ -66,9 +66,13 @@ class Folder:
                 **{name: version(name) for name in ("jax", "jaxlib", "numpy", "optax")},
             },
         }
-        self.write_about()
-        if not resume:
-            self.restart()
+        try:
+            self.write_about()
+            if not resume:
+                self.restart()
+        except BaseException:
+            os.close(self._lock)
+            raise
 
     def restart(self) -> None:
         """Empty tables."""
@@ -119,11 +123,13 @@ class Folder:
 
     def close(self, status: str) -> None:
         """`done` needs no checkpoints any more."""
-        self.about["status"] = status
-        self.write_about()
-        if status == "done":
-            checkpoint.remove(self.path)
-        os.close(self._lock)
+        try:
+            self.about["status"] = status
+            self.write_about()
+            if status == "done":
+                checkpoint.remove(self.path)
+        finally:
+            os.close(self._lock)
 
     def write_about(self) -> None:
         write_atomically(self.path / RUN, json.dumps(_plain(self.about), indent=2) + "\n")
@@ -133,9 +139,15 @@ class Folder:
             csv.writer(file, lineterminator="\n").writerows(rows)
 
 
+def _is_free(path: Path) -> bool:
+    """Empty, or left by a run that could not write its first file."""
+    part = Path(RUN).with_suffix(".part").name
+    return path.is_dir() and all(found.name == part for found in path.iterdir())
+
+
 def lock(path: Path) -> int:
     """The folder for this process alone, until the returned file is closed or the process ends."""
-    number = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -152,7 +164,7 @@ def config_digest(config: Config) -> str:
 def unfinished(path: Path, config: Config) -> bool:
     """Whether the folder holds this very run, not done yet."""
     try:
-        about = read_about(path)
+        about = read_about(path, config.env)
     except (ValueError, OSError):
         return False
     same = config_digest(about["config"]) == config_digest(config)
@@ -209,23 +221,30 @@ def load_weights(path: Path, like: Any) -> Any:
     return jax.tree.unflatten(tree, found)
 
 
-def read_about(path: Path) -> dict[str, Any]:
-    """`run.json`, with the configuration as a `Config`."""
+def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
+    """`run.json`, with the configuration as a `Config`.
+
+    Nothing is imported by a name found in a file: an environment `package:Name` must be `allowed`,
+    or its package imported already.
+    """
+    if not (path / RUN).exists():
+        raise FileNotFoundError(f"{path} is no run folder: it has no {RUN}")
     try:
-        about = json.loads((path / RUN).read_text())
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} is no run folder: it has no {RUN}") from None
-    if about.get("schema") != SCHEMA:
-        raise ValueError(f"{path} has schema {about.get('schema')}; this version reads {SCHEMA}")
-    fields: dict[str, Any] = {
-        name: tuple(map(float, value))
-        if name in RANGES
-        else tuple(value)
-        if name == "hidden"
-        else value
-        for name, value in about["config"].items()
-    }
-    return {**about, "config": Config(**fields)}
+        with tensors.open_regular(path / RUN) as file:
+            about = json.loads(file.read(LONGEST))
+        schema, config = about["schema"], about["config"]
+        status = {"running", "done", "stopped", "failed"} & {about["status"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ValueError(f"{path} has a damaged {RUN}") from None
+    if schema != SCHEMA:
+        raise ValueError(f"{path} has schema {str(schema)[:20]}; this version reads {SCHEMA}")
+    if not status:
+        raise ValueError(f"{path} has a damaged {RUN}: its status is none")
+    config = from_json(config)
+    package = config.env.partition(":")[0]
+    if ":" in config.env and config.env != allowed and package not in sys.modules:
+        raise ValueError(f"{path} needs {package!r}: name its ENV on the command line to allow it")
+    return {**about, "config": config}
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,8 @@ from tsallax.agents import Agent, Learner
 from tsallax.envs.host import HostEnvs, Moves
 from tsallax.networks import Params
 from tsallax.replay import HostRing
+from tsallax.replay.host import tables
+from tsallax.training import freeze
 from tsallax.training.compiled import cycles, over_cells
 from tsallax.training.config import Config
 from tsallax.training.evaluate import CAP
@@ -110,8 +112,20 @@ class HostLoop:
         ring, zeros = self._ring(cells, self.config.buffer), np.zeros(cells, int)
         return HostState(zeros, self.programs.init(), ring, Episodes(cells), zeros - 1)
 
-    def specs(self, about: dict[str, Any]) -> dict[str, Spec]:
-        return self._blank().specs(about)
+    def specs(self, about: Mapping[str, Any]) -> dict[str, Spec]:
+        """What a frozen state holds that said this `about` itself; all there can be, if nothing."""
+        spec, most = self.envs.observation, self.config.buffer + max(self.config.stack, 1)
+        used = about.get("used", most)
+        if not isinstance(used, int) or not 0 < used <= most:
+            raise ValueError(f"the replay has {most:,} slots, not {used!r}")
+        cells = len(self.seeds)
+        replay = tables(cells, used, spec.shape, spec.dtype)
+        numbers = {"step": Spec((cells,), np.int64), "diverged": Spec((cells,), np.int64)}
+        return {
+            **numbers,
+            **{f"replay.{name}": Spec(*shape) for name, shape in replay.items()},
+            **freeze.specs({"learner": jax.eval_shape(self.programs.init)}),
+        }
 
     def thaw(self, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> HostState:
         """A saved state, in new episodes: an environment's own state cannot be saved.

@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 from tsallax.agents import Learner
 from tsallax.replay import HostRing
 from tsallax.training import freeze
-from tsallax.training.tensors import Spec
 
 
 class Episodes:
@@ -63,21 +62,6 @@ class HostState:
         own = {"step": self.step, "diverged": self.diverged}
         replay = {f"replay.{name}": x for name, x in self.replay.arrays().items()}
         return {**own, **replay, **freeze.freeze({"learner": self.learner})}
-
-    def specs(self, about: Mapping[str, Any]) -> dict[str, Spec]:
-        """Of a frozen state that said this `about` itself."""
-        cells = Spec(self.step.shape, self.step.dtype)
-        used = about.get("used")
-        if not isinstance(used, int) or not 0 < used <= self.replay.slots:
-            raise ValueError(f"its replay uses {used!r} slots of {self.replay.slots}")
-        shapes = self.replay.specs(used)
-        replay = {f"replay.{name}": Spec(*shape) for name, shape in shapes.items()}
-        return {
-            "step": cells,
-            "diverged": cells,
-            **replay,
-            **freeze.specs({"learner": self.learner}),
-        }
 
     def thaw(self, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Become the state that was frozen. Running episodes are not counted."""

@@ -1,6 +1,7 @@
 """A run: a configuration becomes functions. Which loop is behind them does not show."""
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -57,6 +58,17 @@ class Run(NamedTuple):
         """The shapes of all cells' parameters."""
         keys = jax.random.split(jax.random.key(0), len(self.cells))
         return jax.eval_shape(jax.vmap(self.agent.init), keys).params
+
+
+def check_memory(run: Run) -> None:
+    """Refuse what this machine cannot hold, before anything is allocated."""
+    needed = sum(spec.nbytes for spec in run.specs({}).values())
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise ValueError(
+            f"this run needs {needed / 1e9:,.1f} GB, the machine has {there / 1e9:,.1f}: "
+            "fewer seeds, or a smaller buffer or network"
+        )
 
 
 def make_network(config: Config, observation: jax.ShapeDtypeStruct, num_actions: int) -> Network:

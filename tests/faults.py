@@ -1,0 +1,253 @@
+"""Faults on purpose: kills, full disks, damaged files, nonsense. `make faults` prints the table.
+
+Every function does one kind of harm a given number of times and returns how many it did; it raises
+AssertionError at the first one that was not survived.
+"""
+
+import contextlib
+import errno
+import functools
+import io
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from tsallax import cli
+from tsallax.training import checkpoint
+from tsallax.training.run import make_run
+
+HERE = Path(__file__).parent
+KEPT = ("metrics.csv", "weights.safetensors", "curves.png")
+TINY = [
+    *("--hidden", "8", "--batch", "8", "--buffer", "200", "--seeds", "2", "--target-period", "40"),
+    *("--eval-every", "400", "--eval-episodes", "1"),
+]
+CARTPOLE = ["CartPole-v1", *TINY, "--steps", "8000", "--save-seconds", "0.05"]
+FREEWAY = ["MinAtar/Freeway", *TINY, "--steps", "2000", "--save-seconds", "0.05"]
+FREEWAY += ["--time-limit", "100"]
+NAUGHTY = ["host_envs:tests/Naughty-v0", *TINY, "--steps", "2000", "--save-seconds", "0.05"]
+
+
+class Crash(BaseException):
+    """The machine stops here: nothing catches it."""
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+
+def command(arguments: list[str], out: Path) -> list[str]:
+    return [sys.executable, "-m", "tsallax", "train", *arguments, "--out", str(out)]
+
+
+def environment(cache: Path) -> dict[str, str]:
+    """A user's, with a cache of compiled programs so that a start takes seconds."""
+    own = {"JAX_COMPILATION_CACHE_DIR": str(cache), "PYTHONPATH": str(HERE)}
+    own["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    return {name: x for name, x in os.environ.items() if name != "XLA_FLAGS"} | own
+
+
+def finish(arguments: list[str], out: Path, cache: Path) -> bytes:
+    done = subprocess.run(command(arguments, out), env=environment(cache), capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()[-500:]
+    return done.stdout
+
+
+def kill(arguments: list[str], out: Path, cache: Path, after: float) -> bool:
+    """SIGKILL so many seconds after the run's folder appeared; false if it was done by then."""
+    child = subprocess.Popen(
+        command(arguments, out), env=environment(cache), stdout=subprocess.DEVNULL
+    )
+    while not (out / "metrics.csv").exists() and child.poll() is None:
+        time.sleep(0.01)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(after)
+        return False
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    return True
+
+
+def kills(arguments: list[str], count: int, root: Path, exact: bool = True, seed: int = 0) -> int:
+    """Runs killed at random moments, saves included, and resumed to the end by the same command."""
+    cache, random = root / "cache", np.random.default_rng(seed)
+    finish(arguments, root / "whole", cache)
+    begin = time.monotonic()
+    finish(arguments, root / "timed", cache)  # compiled programs are cached by now
+    length = time.monotonic() - begin
+    hit = 0
+    while hit < count:
+        out = root / "run"
+        hit += kill(arguments, out, cache, random.uniform(0, length))
+        finish(arguments, out, cache)
+        if exact:
+            for name in KEPT:
+                assert (out / name).read_bytes() == (root / "whole" / name).read_bytes(), name
+        else:
+            check_rows(out, root / "whole")
+        shutil.rmtree(out)
+    return hit
+
+
+def check_rows(out: Path, whole: Path) -> None:
+    """The same periods, each once; counters that only grow; nothing that is not finite."""
+    rows, wanted = (
+        np.genfromtxt(path / "metrics.csv", delimiter=",", names=True) for path in (out, whole)
+    )
+    np.testing.assert_array_equal(rows["step"], wanted["step"])
+    np.testing.assert_array_equal(rows["seed"], wanted["seed"])
+    assert np.isfinite(rows["loss"][rows["step"] > 40]).all()
+    assert (rows["diverged"] == -1).all()
+
+
+# --- file operations ------------------------------------------------------------------------------
+
+
+class Faults:
+    """The `at`-th file operation fails; a write is torn in two first. Counts them all."""
+
+    def __init__(self, at: int, error: BaseException):
+        self.at, self.error, self.count = at, error, 0
+
+    def hit(self) -> bool:
+        self.count += 1
+        return self.count == self.at
+
+    def wrap(self, function):
+        def call(*args, **kwargs):
+            if self.hit():
+                raise self.error
+            return function(*args, **kwargs)
+
+        return call
+
+    def open(self, function):
+        def call(path, mode="r", *args, **kwargs):
+            file = function(path, mode, *args, **kwargs)
+            return TornFile(file, self) if set(mode) & set("wax") else file
+
+        return call
+
+    @contextlib.contextmanager
+    def active(self):
+        names = {os: ("fsync", "truncate"), shutil: ("rmtree",)}
+        names[Path] = ("rename", "replace", "mkdir", "unlink", "rmdir")
+        with contextlib.ExitStack() as stack:
+            for owner, functions in names.items():
+                for name in functions:
+                    wrapped = self.wrap(getattr(owner, name))
+                    stack.enter_context(mock.patch.object(owner, name, wrapped))
+            stack.enter_context(mock.patch.object(Path, "open", self.open(Path.open)))
+            yield self
+
+
+class TornFile:
+    """A file to write whose write may stop halfway."""
+
+    def __init__(self, file, faults: Faults):
+        self.file, self.faults = file, faults
+
+    def write(self, data):
+        if self.faults.hit():
+            self.file.write(data[: len(data) // 2])
+            self.file.flush()
+            raise self.faults.error
+        return self.file.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def interrupted_saves(root: Path) -> int:
+    """A save stopped at each of its file operations in turn: a whole checkpoint is always left."""
+    arrays = {"a": np.arange(1000, dtype=np.float32), "b": np.zeros((3, 4), bool)}
+    expected = checkpoint.tensors.specs(arrays)
+    for at in itertools.count(1):
+        run = root / f"save-{at}"
+        run.mkdir()
+        for step in (1, 2, 3):
+            checkpoint.save(run, step, {**arrays, "a": arrays["a"] + step}, {}, keep=2)
+        with Faults(at, Crash()).active() as faults, contextlib.suppress(Crash):
+            checkpoint.save(run, 4, {**arrays, "a": arrays["a"] + 4}, {}, keep=2)
+        good = [checkpoint.load(path, expected) for path in checkpoint.steps(run)]
+        assert len(good) >= 2
+        assert good[-1].step in (3, 4)
+        np.testing.assert_array_equal(good[-1].arrays["a"], arrays["a"] + good[-1].step)
+        checkpoint.save(run, 5, arrays, {}, keep=2)  # and the next save is as if nothing had been
+        assert [p.name[-1] for p in checkpoint.steps(run)][-1] == "5"
+        if faults.count < at:
+            return at - 1
+    raise AssertionError
+
+
+def bad_disks(root: Path, every: int = 1) -> int:
+    """ENOSPC and EIO at every `every`-th file operation of a run: what was saved goes on."""
+    arguments = ["CartPole-v1", *TINY, "--steps", "160", "--save-seconds", "1e-9"]
+    train = lambda out: cli.main(["train", *arguments, "--out", str(out)])  # noqa: E731
+    make_once = functools.cache(make_run)  # compiled once
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        error = stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+        stack.enter_context(mock.patch("tsallax.cli.train.make_run", make_once))
+        assert train(root / "whole") == 0
+        count = 0
+        for at in itertools.count(1, every):
+            for number in (errno.ENOSPC, errno.EIO):
+                out = root / "disk"
+                with Faults(at, OSError(number, os.strerror(number))).active() as faults:
+                    code = train(out)
+                if faults.count < at:
+                    assert code == 0
+                    return count
+                assert code in (0, 2), "no clear line"
+                assert code == 0 or os.strerror(number) in error.getvalue()
+                for path in checkpoint.steps(out):  # what bears the name is whole
+                    checkpoint.read_manifest(path)
+                assert code == 0 or train(out) == 0, error.getvalue()[-200:]
+                for name in KEPT:
+                    assert (out / name).read_bytes() == (root / "whole" / name).read_bytes(), name
+                shutil.rmtree(out)
+                count += 1
+    raise AssertionError
+
+
+def main() -> None:
+    from damage import damaged_checkpoints, fuzzed_commands, poisoned_seed, save_costs
+
+    rows = []
+
+    def row(what, function, *args, **kwargs):
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory() as root:
+            found = function(*args, root=Path(root), **kwargs)
+        rows.append((what, found, time.monotonic() - begin))
+        print(f"{what:66} {found!s:>24} {rows[-1][2]:7.0f} s", flush=True)
+
+    print(f"{'what was done':66} {'times, all survived':>24}")
+    row("saves stopped at each file operation", interrupted_saves)
+    row("ENOSPC and EIO at each file operation of a run", bad_disks)
+    row("damaged and hostile checkpoints refused", damaged_checkpoints, 20_000)
+    row("fuzzed command lines: run, or one line", fuzzed_commands, 5_000)
+    row("one seed of 8 poisoned, the others to the bit", poisoned_seed)
+    row("SIGKILL, compiled CartPole, resumed to the bit", kills, CARTPOLE, 50)
+    row("SIGKILL, compiled MinAtar, resumed to the bit", kills, FREEWAY, 50)
+    row("SIGKILL, host loop, no period lost or doubled", kills, NAUGHTY, 20, exact=False)
+    row("cost of a checkpoint", save_costs)
+
+
+if __name__ == "__main__":
+    main()
