@@ -39,7 +39,7 @@ def breakout(tmp_path_factory):
     path = tmp_path_factory.mktemp("play") / "breakout"
     config = resolve(Config("MinAtar/Breakout", hidden=(8,), q=(2.0,), alpha=(0.5,)))
     run = make_run(config)
-    folder = Folder(path, config, run.cells, [])
+    folder = Folder(path, config, run.cells)
     folder.save(jax.vmap(run.agent.init)(jax.random.split(jax.random.key(0), 1)).params)
     folder.close("done")
     return path

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import jax
@@ -13,8 +12,10 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 
+import faults
 import host_envs  # noqa: F401 (registers)
 from tsallax import cli
+from tsallax.cli.train import Interrupt
 from tsallax.training import checkpoint
 from tsallax.training.config import Config, resolve
 from tsallax.training.folder import Folder, last_checkpoint
@@ -154,26 +155,33 @@ def test_two_processes_do_not_share_a_folder(checkpointed, capsys):
 
 COMMAND = [
     *("CartPole-v1", "--hidden", "8", "--batch", "8", "--buffer", "500", "--seeds", "2"),
-    *("--target-period", "40", "--steps", "8000", "--save-seconds", "0.1"),
+    *("--target-period", "40", "--steps", "4000", "--save-seconds", "0.1"),
 ]
 
 
-def test_a_signal_saves_and_the_same_command_goes_on(tmp_path):
-    environment = {name: x for name, x in os.environ.items() if name != "XLA_FLAGS"}
-    train = [sys.executable, "-m", "tsallax", "train", *COMMAND, "--out"]
-    whole = subprocess.run([*train, str(tmp_path / "a")], env=environment, capture_output=True)
-    assert whole.returncode == 0
-    child = subprocess.Popen([*train, str(tmp_path / "b")], env=environment)
-    metrics = tmp_path / "b" / "metrics.csv"
-    while not metrics.exists() or metrics.stat().st_size < 4_000:
+def test_two_signals_stop_at_once():
+    with Interrupt() as interrupt:
+        assert not interrupt.asked
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupt.asked
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.slow
+def test_a_signal_saves_and_the_same_command_goes_on(tmp_path, capsys):
+    whole, stopped, cache = (tmp_path / name for name in ("a", "b", "cache"))
+    faults.finish(COMMAND, whole, cache)
+    child = subprocess.Popen(faults.command(COMMAND, stopped), env=faults.environment(cache))
+    metrics = stopped / "metrics.csv"
+    while not metrics.exists() or metrics.stat().st_size < 2_000:
         time.sleep(0.02)
     child.send_signal(signal.SIGTERM)
     assert child.wait() == 130
-    assert json.loads((tmp_path / "b" / "run.json").read_text())["status"] == "stopped"
-    rest = subprocess.run([*train, str(tmp_path / "b")], env=environment, capture_output=True)
-    assert b"goes on from step" in rest.stdout
-    for name in ("metrics.csv", "weights.safetensors", "curves.png"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert not (tmp_path / "b" / "checkpoints").exists()
-    done = subprocess.run([*train[:-1], "--resume", str(tmp_path / "b")], capture_output=True)
-    assert done.returncode == 2 or b"is done" in done.stdout
+    assert json.loads((stopped / "run.json").read_text())["status"] == "stopped"
+    assert b"goes on from step" in faults.finish(COMMAND, stopped, cache)
+    for name in faults.KEPT:
+        assert (whole / name).read_bytes() == (stopped / name).read_bytes()
+    assert not (stopped / "checkpoints").exists()
+    assert cli.main(["train", "--resume", str(stopped)]) == 0
+    assert "is done" in capsys.readouterr().out

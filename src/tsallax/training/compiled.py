@@ -26,8 +26,13 @@ def cycles(config: Config, done: int = 0) -> Iterator[dict[str, int | bool]]:
 def start(loop: Loop, seeds: Int[np.ndarray, "cells"]) -> RunState:
     """The state before the first step. Equal seeds start alike, whatever their numbers."""
     keys = jnp.stack([jax.random.key(seed) for seed in seeds])
-    state = jax.jit(jax.vmap(loop.init))(keys)
+    state = _init(loop)(keys)
     return jax.tree.map(jnp.copy, state)  # no two leaves share a buffer: all are donated
+
+
+@lru_cache(maxsize=16)
+def _init(loop: Loop) -> Callable[..., RunState]:
+    return jax.jit(jax.vmap(loop.init))
 
 
 def over_cells(
