@@ -53,10 +53,10 @@ TASKS = {
         Task("CartPole-v1", "tal", 5, 100_000, 10_000, 195, 22.5),
         Task("CartPole-v1", "mdqn", 5, 50_000, 10_000, 195, 22.5),
         Task("CartPole-v1", "al", 5, 50_000, 10_000, 195, 22.5),
-        Task("CartPole-v1", "dqn", 2, 50_000, 10_000, 195, 22.5, "quantile"),
+        Task("CartPole-v1", "dqn", 2, 20_000, 5_000, 195, 22.5, "quantile"),
         Task("MinAtar/Breakout", "tal", 2, 300_000, 30_000, 5, 0.5),
         Task("MinAtar/SpaceInvaders", "tal", 2, 60_000, 10_000, 10, 2.8),
-        Task("Acrobot-v1", "tal", 2, 100_000, 10_000, -150, -498),
+        Task("Acrobot-v1", "tal", 2, 100_000, 10_000, -400, -498),
         Task("LunarLander-v3", "tal", 2, 100_000, 10_000, -130, -180),
     )
 }

@@ -217,3 +217,16 @@ def test_play_shows_the_episodes_that_evaluate_plays():
             assert told[0].picture.shape == (400, 600, 3)
             assert not np.array_equal(told[0].picture, ends[0].picture)
             env.close()
+
+
+def test_nothing_is_imported_by_a_name_in_a_file(tmp_path, capsys):
+    """The text of the environment in run.json is no permission."""
+    (tmp_path / "innocent.py").write_text("raise SystemExit('this ran')")
+    result = tsallax.train("CartPole-v1", **{**SMALL, "eval_every": 0, "steps": 40})
+    path = result.save(tmp_path / "run")
+    about = path / "run.json"
+    about.write_text(about.read_text().replace('"CartPole-v1"', '"innocent:CartPole-v1"'))
+    for command in ("evaluate", "play"):
+        assert cli.main([command, str(path)]) == 2
+        assert "needs 'innocent'" in capsys.readouterr().err
+    assert cli.main(["train", "--resume", str(path)]) == 2

@@ -124,7 +124,9 @@ def train(
     )
 
 
-def load(path: str | Path, cell: int | None = None, network: Network | None = None) -> Model:
+def load(
+    path: str | Path, cell: int | None = None, network: Network | None = None, env: str = ""
+) -> Model:
     """The trained policy of a run folder.
 
     Args:
@@ -132,9 +134,10 @@ def load(path: str | Path, cell: int | None = None, network: Network | None = No
         cell: which of the `cells` of its run.json; left open, the one with the best return over
             the last ten periods.
         network: the pair the run was trained with, if it was your own.
+        env: the run's own environment, if it is `package:Name` and not imported yet.
     """
     path = Path(path)
-    run = make_run(read_about(path)["config"], network)
+    run = make_run(read_about(path, env)["config"], network)
     params = load_weights(path / WEIGHTS, run.params)
     if cell is None:
         cell = best_cell(path)

@@ -10,7 +10,12 @@ from tsallax.cli.errors import one_line
 
 @one_line
 def run(
-    folder: tyro.conf.Positional[Path], /, episodes: int = 20, greedy: bool = False, seed: int = 0
+    folder: tyro.conf.Positional[Path],
+    /,
+    episodes: int = 20,
+    greedy: bool = False,
+    seed: int = 0,
+    env: str = "",
 ) -> int:
     """Evaluate a trained run.
 
@@ -19,6 +24,7 @@ def run(
         episodes: how many, the same start for every cell.
         greedy: act by argmax Q instead of a sample of pi.
         seed: of the episodes.
+        env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax.training.config import varied
     from tsallax.training.folder import WEIGHTS, load_weights, read_about
@@ -26,7 +32,7 @@ def run(
 
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, not {episodes}")
-    config = read_about(folder)["config"]
+    config = read_about(folder, env)["config"]
     built = make_run(config)
     params = load_weights(folder / WEIGHTS, built.params)
     returns = np.asarray(built.evaluate(params, episodes, greedy, seed))

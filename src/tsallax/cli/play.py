@@ -34,6 +34,7 @@ def run(
     steps: int = 1000,
     fps: int | None = None,
     terminal: bool = False,
+    env: str = "",
 ) -> int:
     """Write a video of a trained agent: its picture, and beside it pi, with what pi rules out.
 
@@ -47,29 +48,30 @@ def run(
         steps: at most, of each episode.
         fps: steps a second; by the environment if left open.
         terminal: show a MinAtar game here, and write no video.
+        env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     _check_numbers(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be between 0 and 2^32 - 1, not {seed}")
-    config: Config = read_about(folder)["config"]
+    config: Config = read_about(folder, env)["config"]
     path = _target(folder, out, terminal, config.env)
     cell = best_cell(folder) if cell is None else cell
-    model = load(folder, cell)
+    model = load(folder, cell, env=env)
     title = _title(config, cell, greedy)
     speed = fps or FPS.get(config.env, 15 if config.env.startswith("ALE/") else 30)
     ends: list[Moment] = []
     how = {"episodes": episodes, "seed": seed, "greedy": greedy, "steps": steps}
     if config.loop == "compiled":
-        env = make(config.env, **config.env_options)
-        told = _noting(moments(env, model, **how), ends)
+        made = make(config.env, **config.env_options)
+        told = _noting(moments(made, model, **how), ends)
     else:
-        env = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)
-        told = _noting(host_moments(env, model, stack=config.stack, **how), ends)
+        made = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)
+        told = _noting(host_moments(made, model, stack=config.stack, **how), ends)
     try:
         if path is None:
-            board.show(told, env.action_names, title, speed, Console())
+            board.show(told, made.action_names, title, speed, Console())
         else:
-            _write(path, told, env.action_names, title, speed)
+            _write(path, told, made.action_names, title, speed)
     except KeyboardInterrupt:
         print("stopped" if path is None else f"stopped, {path} is not written", file=sys.stderr)
         return 130

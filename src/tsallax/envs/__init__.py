@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,12 +46,15 @@ def kind_of(env_id: str) -> Kind:
         return "atari"
     import gymnasium
 
+    package, _, name = env_id.rpartition(":")
     try:
-        gymnasium.spec(env_id)
-    except (gymnasium.error.Error, ImportError) as error:
+        if package:
+            import_module(package)  # which registers the name
+        gymnasium.spec(name)
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
         known = {name.lower(): name for name in (*CONSTRUCTORS, *gymnasium.registry)}
-        near = get_close_matches(env_id.lower(), known, n=1)
-        if ":" in env_id:
+        near = get_close_matches(name.lower(), known, n=1)
+        if isinstance(error, ImportError):
             hint = str(error).splitlines()[0]
         elif near:
             hint = f"did you mean {known[near[0]]!r}?"

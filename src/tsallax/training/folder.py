@@ -240,11 +240,11 @@ def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
         raise ValueError(f"{path} has schema {str(schema)[:20]}; this version reads {SCHEMA}")
     if not status:
         raise ValueError(f"{path} has a damaged {RUN}: its status is none")
-    config = from_json(config)
-    package = config.env.partition(":")[0]
-    if ":" in config.env and config.env != allowed and package not in sys.modules:
+    env = str(config.get("env")) if isinstance(config, dict) else ""
+    package = env.partition(":")[0]
+    if ":" in env and env != allowed and package not in sys.modules:
         raise ValueError(f"{path} needs {package!r}: name its ENV on the command line to allow it")
-    return {**about, "config": config}
+    return {**about, "config": from_json(config)}
 
 
 def _plain(value: Any) -> Any:
