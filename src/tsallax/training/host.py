@@ -5,6 +5,7 @@ replay are NumPy's. A random draw depends on the seed and the step alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -80,6 +81,7 @@ class HostLoop:
 
     Args:
         make_envs: makes so many environments.
+        frame: what one of them gives.
         agent: the run's.
         hp: of each cell.
         seeds: of each cell.
@@ -89,17 +91,22 @@ class HostLoop:
     def __init__(
         self,
         make_envs: Callable[[int], HostEnvs],
+        frame: jax.ShapeDtypeStruct,
         agent: Agent,
         hp: HParams,
         seeds: list[int],
         config: Config,
     ):
-        self.make_envs, self.agent, self.hp = make_envs, agent, hp
+        self.make_envs, self.frame, self.agent, self.hp = make_envs, frame, agent, hp
         self.seeds, self.config = seeds, config
         # A grouped convolution, which `vmap` makes, is slow on a CPU.
         sequential = config.network == "nature" and jax.default_backend() == "cpu"
         self.programs = make_programs(agent, hp, seeds, sequential)
-        self.envs = make_envs(len(seeds))
+
+    @cached_property
+    def envs(self) -> HostEnvs:
+        """Made when they are needed, closed when training ends."""
+        return self.make_envs(len(self.seeds))
 
     def start(self) -> HostState:
         state = self._blank()
@@ -114,7 +121,7 @@ class HostLoop:
 
     def specs(self, about: Mapping[str, Any]) -> dict[str, Spec]:
         """What a frozen state holds that said this `about` itself; all there can be, if nothing."""
-        spec, most = self.envs.observation, self.config.buffer + max(self.config.stack, 1)
+        spec, most = self.frame, self.config.buffer + max(self.config.stack, 1)
         used = about.get("used", most)
         if not isinstance(used, int) or not 0 < used <= most:
             raise ValueError(f"the replay has {most:,} slots, not {used!r}")
@@ -146,16 +153,20 @@ class HostLoop:
     ) -> Iterator[tuple[HostState, Metrics]]:
         """The state and metrics after each target period; the state passed in is changed."""
         config = self.config
-        for shape in cycles(config, int(state.step[0])):
-            losses = []
-            length = (shape["idle"] + shape["updates"]) * config.train_period
-            for step in range(int(state.step[0]), int(state.step[0]) + length):
-                self._environment_step(state, step)
-                if (step + 1) % config.train_period == 0 and step + 1 > config.warmup:
-                    losses.append(self._update(state, step))
-                if tick:
-                    tick(step + 1)
-            yield state, self._close_period(state, losses, bool(shape["copy"]))
+        try:
+            for shape in cycles(config, int(state.step[0])):
+                losses = []
+                length = (shape["idle"] + shape["updates"]) * config.train_period
+                for step in range(int(state.step[0]), int(state.step[0]) + length):
+                    self._environment_step(state, step)
+                    if (step + 1) % config.train_period == 0 and step + 1 > config.warmup:
+                        losses.append(self._update(state, step))
+                    if tick:
+                        tick(step + 1)
+                yield state, self._close_period(state, losses, bool(shape["copy"]))
+        finally:
+            self.envs.close()
+            del self.envs
 
     def evaluate(
         self, params: Params, episodes: int, greedy: bool, seed: int = 0
@@ -186,7 +197,7 @@ class HostLoop:
         return np.stack(found, -1)
 
     def _ring(self, cells: int, capacity: int) -> HostRing:
-        spec = self.envs.observation
+        spec = self.frame
         return HostRing(cells, capacity, spec.shape, spec.dtype, self.config.stack)
 
     def _environment_step(self, state: HostState, step: int) -> None:

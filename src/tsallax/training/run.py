@@ -134,7 +134,7 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
     agent = own_agent(config, observation, num_actions, network)
-    loop = HostLoop(make_envs, agent, hp, [cell.seed for cell in cells], config)
+    loop = HostLoop(make_envs, frame, agent, hp, [cell.seed for cell in cells], config)
     return Run(
         config,
         cells,
