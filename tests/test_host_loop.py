@@ -154,8 +154,8 @@ def test_lunar_lander_2_means_3(capsys, tmp_path):
 
 @pytest.fixture(scope="module")
 def both():
-    """CartPole in both loops, acting at random: 4 seeds of 2,000 steps."""
-    fields = {"seeds": 4, "hidden": (8,), "steps": 2000, "target_period": 20, "epsilon": 1.0}
+    """CartPole in both loops, acting at random: 4 seeds of 1,200 steps."""
+    fields = {"seeds": 4, "hidden": (8,), "steps": 1200, "target_period": 20, "epsilon": 1.0}
     fields |= {"epsilon_end": 1.0, "batch": 16, "buffer": 500}
     return [tsallax.train("CartPole-v1", loop=loop, **fields) for loop in ("compiled", "host")]
 
@@ -163,12 +163,12 @@ def both():
 def test_both_loops_see_the_same_returns(both):
     """Random actions: episode lengths are drawn from one distribution, whichever loop draws."""
     compiled, on_host = (r.metrics["episode_return"][r.metrics["episodes"] == 1] for r in both)
-    assert min(len(compiled), len(on_host)) > 150
+    assert min(len(compiled), len(on_host)) > 90
     assert stats.ks_2samp(compiled, on_host).pvalue > 0.01
     total = [
         (r.metrics["episodes"] * np.nan_to_num(r.metrics["episode_return"])).sum() for r in both
     ]
-    assert total[0] == pytest.approx(total[1], rel=0.02)  # steps, but for the unfinished episodes
+    assert total[0] == pytest.approx(total[1], rel=0.03)  # steps, but for the unfinished episodes
 
 
 def test_identical_updates_from_identical_batches():
