@@ -50,7 +50,8 @@ def command(arguments: list[str], out: Path) -> list[str]:
 
 def environment(cache: Path) -> dict[str, str]:
     """A user's, with a cache of compiled programs so that a start takes seconds."""
-    own = {"JAX_COMPILATION_CACHE_DIR": str(cache), "PYTHONPATH": str(HERE)}
+    paths = [HERE, HERE.parent / "src"]
+    own = {"JAX_COMPILATION_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(map(str, paths))}
     own["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     return {name: x for name, x in os.environ.items() if name != "XLA_FLAGS"} | own
 

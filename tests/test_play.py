@@ -17,7 +17,7 @@ from tsallax.api import load
 from tsallax.cli import board
 from tsallax.report import video
 from tsallax.training.config import Config, resolve
-from tsallax.training.folder import WEIGHTS, Folder, load_weights, read_about
+from tsallax.training.folder import Folder, load_weights, read_about
 from tsallax.training.play import Moment, moments
 from tsallax.training.run import make_run
 
@@ -83,8 +83,9 @@ def test_an_episode_is_told_whole(cartpole):
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_returns_are_those_of_evaluate(cartpole, greedy):
-    run = make_run(read_about(cartpole)["config"])
-    params = load_weights(cartpole / WEIGHTS, run.params)
+    about = read_about(cartpole)
+    run = make_run(about["config"])
+    params = load_weights(cartpole, about, run.params)
     for cell, returns in enumerate(np.asarray(run.evaluate(params, 3, greedy, 7))):
         found = told(cartpole, cell, episodes=3, seed=7, greedy=greedy)
         np.testing.assert_array_equal([m.total for m in found if m.action is None], returns)

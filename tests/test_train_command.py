@@ -1,6 +1,8 @@
 """The command line as a user meets it: one tiny run, looked at from all sides."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from tsallax import cli
 from tsallax.report.curves import read_curves, smooth
 from tsallax.training import folder
 from tsallax.training.loop import Metrics
+from tsallax.training.run import make_run
 
 TINY = [
     "--seeds",
@@ -85,9 +88,21 @@ def test_evaluate(finished, capsys):
     assert "is no run folder" in capsys.readouterr().err
 
 
-def test_weights_must_fit(finished):
-    with pytest.raises(ValueError, match="does not fit this run's network"):
-        folder.load_weights(finished / "weights.safetensors", [np.zeros((3, 3))])
+def test_weights_must_be_those_of_the_run(finished, tmp_path):
+    copy = Path(shutil.copytree(finished, tmp_path / "copy"))
+    about = folder.read_about(copy)
+    like = make_run(about["config"]).params
+    folder.load_weights(copy, about, like)
+    with pytest.raises(ValueError, match="were expected"):
+        folder.load_weights(copy, about, [np.zeros((3, 3))])
+    with pytest.raises(ValueError, match="has no weights"):
+        folder.load_weights(copy, {**about, "files": {}}, like)
+    stored = copy / "weights.safetensors"
+    data = bytearray(stored.read_bytes())
+    data[-1] ^= 1
+    stored.write_bytes(data)
+    with pytest.raises(ValueError, match="sha256 does not agree"):
+        folder.load_weights(copy, about, like)
 
 
 def test_list_names_everything(capsys):
@@ -113,6 +128,14 @@ def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, 
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_text_from_outside_is_shown_on_one_line_without_control_characters(capsys):
+    assert cli.main(["train", "\x1b[2J\nCart[red]Pole"]) == 2
+    error = capsys.readouterr().err
+    assert "\\x1b[2J\\nCart[red]Pole" in error
+    assert error.count("\n") == 1
+    assert error[:-1].isprintable()
 
 
 def test_folder_in_use_is_left_alone(finished, capsys):

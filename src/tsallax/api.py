@@ -12,7 +12,7 @@ from jaxtyping import Float, Shaped
 from tsallax.networks import Network, Params
 from tsallax.report.curves import Curves, plot_curves, read_curves
 from tsallax.training.config import RANGES, Config, grid, resolve, varied
-from tsallax.training.folder import METRICS, WEIGHTS, Folder, load_weights, read_about
+from tsallax.training.folder import METRICS, Folder, load_weights, read_about
 from tsallax.training.model import Model
 from tsallax.training.run import Run, make_run
 from tsallax.training.session import Period, session
@@ -137,8 +137,9 @@ def load(
         env: the run's own environment, if it is `package:Name` and not imported yet.
     """
     path = Path(path)
-    run = make_run(read_about(path, env)["config"], network)
-    params = load_weights(path / WEIGHTS, run.params)
+    about = read_about(path, env)
+    run = make_run(about["config"], network)
+    params = load_weights(path, about, run.params)
     if cell is None:
         cell = best_cell(path)
     if not 0 <= cell < len(run.cells):

@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from tsallax.cli.errors import printable
+
 SPARKS = " ▁▂▃▄▅▆▇█"
 ROWS = 12  # cells shown live; the rest is in the metrics file
 
@@ -38,7 +40,7 @@ class Display:
 
     def __init__(self, title: str, labels: list[str], steps: int, every: float = 5.0):
         self.console = Console()
-        self.title, self.labels, self.steps, self.every = title, labels, steps, every
+        self.title, self.labels, self.steps, self.every = printable(title), labels, steps, every
         self.returns: list[list[float]] = [[] for _ in labels]
         self.metrics: Any = None
         self.stopped: dict[int, str] = {}
@@ -58,7 +60,7 @@ class Display:
             self.live.start()
             self._draw(None)
         else:
-            self.console.print(self.title, highlight=False)
+            self.console.print(Text(self.title))
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -107,7 +109,7 @@ class Display:
     def _trouble(self, i: int) -> str:
         """What is wrong with a cell, if anything is."""
         if i in self.stopped:
-            return self.stopped[i]
+            return printable(self.stopped[i])
         bad = int(self.metrics.diverged[i])
         return f"diverged at step {bad:,}" if bad >= 0 else ""
 

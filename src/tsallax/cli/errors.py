@@ -5,6 +5,11 @@ import sys
 from collections.abc import Callable
 
 
+def printable(text: object) -> str:
+    """On one line, with escapes for what could move a terminal's cursor or colour it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+
+
 def one_line(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Bad input and a disk that refuses end the command with a line and exit code 2."""
 
@@ -13,7 +18,7 @@ def one_line(command: Callable[..., int | None]) -> Callable[..., int | None]:
         try:
             return command(*args, **kwargs)
         except (ValueError, OSError) as error:
-            print(f"tsallax: {error}", file=sys.stderr)
+            print(f"tsallax: {printable(error)}", file=sys.stderr)
             return 2
 
     return run

@@ -27,14 +27,15 @@ def run(
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax.training.config import varied
-    from tsallax.training.folder import WEIGHTS, load_weights, read_about
+    from tsallax.training.folder import load_weights, read_about
     from tsallax.training.run import make_run
 
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, not {episodes}")
-    config = read_about(folder, env)["config"]
+    about = read_about(folder, env)
+    config = about["config"]
     built = make_run(config)
-    params = load_weights(folder / WEIGHTS, built.params)
+    params = load_weights(folder, about, built.params)
     returns = np.asarray(built.evaluate(params, episodes, greedy, seed))
     for cell, row in zip(built.cells, returns, strict=True):
         print(f"{cell.label(varied(config))}: {row.mean():.1f} +- {row.std():.1f}")

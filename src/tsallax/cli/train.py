@@ -1,6 +1,7 @@
 """`tsallax train`: train one algorithm, many seeds and numbers side by side."""
 
 import contextlib
+import os
 import signal
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import tyro
 
 from tsallax.cli.display import Display, duration
-from tsallax.cli.errors import one_line
+from tsallax.cli.errors import one_line, printable
 from tsallax.report.curves import draw_curves
 from tsallax.training.config import Config, resolve
 from tsallax.training.folder import (
@@ -55,7 +56,7 @@ def run(
     built = make_run(config)
     check_memory(built)
     folder = Folder(path, config, built.cells, resume=again)
-    begin, describe = time.monotonic(), f"{config.algo} on {config.env}"
+    begin, describe = time.monotonic(), printable(f"{config.algo} on {config.env}")
     try:
         state = _resume(built, folder) if again else built.start()
         status, params, score = _train(built, folder, state)
@@ -88,6 +89,7 @@ class Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+        os.write(2, b"\nstopping at the end of this target period; once more: at once\n")
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.old.items():

@@ -1,5 +1,6 @@
 """A run's folder: what it was asked to do, what it measured, what it learned."""
 
+import contextlib
 import csv
 import dataclasses
 import fcntl
@@ -14,16 +15,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from safetensors.numpy import load_file, save_file
 
 from tsallax._version import __version__
-from tsallax.training import checkpoint, tensors
+from tsallax.training import checkpoint, freeze, tensors
 from tsallax.training.config import Config, from_json, varied
 from tsallax.training.loop import Metrics
 from tsallax.training.run import Cell
-from tsallax.training.tensors import Spec
+from tsallax.training.tensors import Digest, Spec
 
 SCHEMA = 1
 LONGEST = 1 << 24  # bytes of a run.json
@@ -119,7 +118,8 @@ class Folder:
             self.write_about()
 
     def save(self, params: Any) -> None:
-        save_weights(self.path / WEIGHTS, params)
+        """The weights; `run.json` will say what they are, byte for byte."""
+        self.about["files"] = {WEIGHTS: save_weights(self.path / WEIGHTS, params)._asdict()}
 
     def close(self, status: str) -> None:
         """`done` needs no checkpoints any more."""
@@ -127,7 +127,8 @@ class Folder:
             self.about["status"] = status
             self.write_about()
             if status == "done":
-                checkpoint.remove(self.path)
+                with contextlib.suppress(OSError):  # of no use any more, and no harm
+                    checkpoint.remove(self.path)
         finally:
             os.close(self._lock)
 
@@ -201,24 +202,27 @@ def write_atomically(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def save_weights(path: Path, params: Any) -> None:
-    leaves, _ = jax.tree.flatten_with_path(params)
+def save_weights(path: Path, params: Any) -> Digest:
     part = path.with_suffix(".part")
-    save_file({jax.tree_util.keystr(at): np.asarray(leaf) for at, leaf in leaves}, part)
+    part.unlink(missing_ok=True)
+    digest = tensors.write(part, freeze.freeze(params))
     part.replace(path)
+    return digest
 
 
-def load_weights(path: Path, like: Any) -> Any:
-    """The weights in the structure of `like`; names and shapes must agree."""
-    stored: Mapping[str, np.ndarray] = load_file(path)
-    leaves, tree = jax.tree.flatten_with_path(like)
-    found = []
-    for at, leaf in leaves:
-        name = jax.tree_util.keystr(at)
-        if name not in stored or stored[name].shape != leaf.shape:
-            raise ValueError(f"{path.name} does not fit this run's network at {name}")
-        found.append(stored[name])
-    return jax.tree.unflatten(tree, found)
+def load_weights(run: Path, about: Mapping[str, Any], like: Any) -> Any:
+    """The weights of a run folder, in the structure of `like`; refused if anything differs.
+
+    Args:
+        run: the folder.
+        about: its `run.json`.
+        like: arrays, or their shapes and types.
+    """
+    try:
+        wanted = Digest(**about["files"][WEIGHTS])
+    except (KeyError, TypeError):
+        raise ValueError(f"{run} has no weights that {RUN} knows of") from None
+    return freeze.thaw(like, tensors.read(run / WEIGHTS, freeze.specs(like), wanted))
 
 
 def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
