@@ -140,8 +140,10 @@ def test_text_from_outside_is_shown_on_one_line_without_control_characters(capsy
 
 def test_folder_in_use_is_left_alone(finished, capsys):
     before = (finished / "run.json").read_bytes()
-    assert run(finished) == 2
+    assert run(finished, "--first-seed", "7") == 2
     assert "is in use" in capsys.readouterr().err
+    assert run(finished) == 0
+    assert "is done" in capsys.readouterr().out
     assert (finished / "run.json").read_bytes() == before
 
 

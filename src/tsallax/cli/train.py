@@ -20,7 +20,7 @@ from tsallax.training.folder import (
     Folder,
     last_checkpoint,
     read_about,
-    unfinished,
+    status,
 )
 from tsallax.training.run import Run, check_memory, make_run
 from tsallax.training.session import session
@@ -41,25 +41,24 @@ def run(
             ENV is needed only if it is `package:Name`, to allow that import.
     """
     if resume is not None:
-        about = read_about(resume, config.env)
-        config, path = about["config"], resume
-        if about["status"] == "done":
-            print(f"{path} is done: there is nothing to resume")
-            return 0
+        config, path = read_about(resume, config.env)["config"], resume
     else:
         asked, config = config.env, resolve(config)
         if config.env != asked:
             print(f"{asked} is called {config.env} now")
         name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
         path = out or Path("runs") / name
-    again = unfinished(path, config)
+    before = status(path, config)
+    if before == "done":
+        print(f"{path} is done: there is nothing to resume")
+        return 0
     built = make_run(config)
     check_memory(built)
-    folder = Folder(path, config, built.cells, resume=again)
+    folder = Folder(path, config, built.cells, resume=before is not None)
     begin, describe = time.monotonic(), printable(f"{config.algo} on {config.env}")
     try:
-        state = _resume(built, folder) if again else built.start()
-        status, params, score = _train(built, folder, state)
+        state = _resume(built, folder) if before else built.start()
+        end, params, score = _train(built, folder, state)
         if params is not None:
             folder.save(params)
             draw_curves(path / METRICS, path / CURVES, f"{describe}, seeds: {config.seeds}")
@@ -67,12 +66,12 @@ def run(
         with contextlib.suppress(OSError):  # the first error is the one to tell
             folder.close("failed")
         raise
-    folder.close(status)
-    print(f"{describe}: {status} after {duration(time.monotonic() - begin)}, return {score}")
+    folder.close(end)
+    print(f"{describe}: {end} after {duration(time.monotonic() - begin)}, return {score}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
-    if status == "stopped":
+    if end == "stopped":
         print(f"to go on: tsallax train --resume {path}")
-    return 0 if status == "done" else 130
+    return 0 if end == "done" else 130
 
 
 class Interrupt:

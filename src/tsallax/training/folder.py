@@ -162,14 +162,14 @@ def config_digest(config: Config) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def unfinished(path: Path, config: Config) -> bool:
-    """Whether the folder holds this very run, not done yet."""
+def status(path: Path, config: Config) -> str | None:
+    """How far this very run is, if the folder holds it."""
     try:
         about = read_about(path, config.env)
     except (ValueError, OSError):
-        return False
+        return None
     same = config_digest(about["config"]) == config_digest(config)
-    return same and about["status"] != "done"
+    return about["status"] if same else None
 
 
 def last_checkpoint(
