@@ -14,6 +14,7 @@ from hlo import assert_writes_in_place
 from probe_envs import clock, dice, throw
 from tsallax.agents import Agent, Learner
 from tsallax.replay import make_ring
+from tsallax.training import compiled
 from tsallax.training.loop import Metrics, Schedule, epsilon_at, make_loop
 from tsallax.types import HParams
 
@@ -28,7 +29,8 @@ def diary_agent() -> Agent:
     def act(params, observation, epsilon, hp, key):
         return jnp.round(1000 * epsilon).astype(jnp.int32) + 10_000 * params["updates"]
 
-    def update(learner, batch, hp, key):
+    def update(learner, batch, hp, key, known):
+        assert known is None
         done = learner.params["updates"]
         pages = learner.params["pages"].at[done].set(batch.next_observation[0])
         diary = {"updates": done + 1, "pages": pages}
@@ -45,7 +47,7 @@ def diary_agent() -> Agent:
         flat = jnp.array([0.25, 0.25, 0.5])
         return Q, jnp.where(params["updates"] > 0, sharp, flat)
 
-    return Agent(init, act, update, copy_target, policy)
+    return Agent(init, act, update, copy_target, policy, atoms=lambda *_: None)
 
 
 @functools.cache
@@ -142,7 +144,8 @@ def test_no_key_is_used_twice():
     def act(params, observation, epsilon, hp, key):
         return throw(key).astype(jnp.int32)
 
-    def update(learner, batch, hp, key):
+    def update(learner, batch, hp, key, known):
+        assert known is None
         done = learner.params["updates"]
         pages = learner.params["pages"].at[done, 0].set(throw(key))
         return learner._replace(params={"updates": done + 1, "pages": pages}), jnp.zeros(())
@@ -171,8 +174,8 @@ def test_cost_of_a_cycle_does_not_grow_with_the_capacity():
     """As a run compiles it: many seeds, the state donated."""
     capacity, seeds = 12_344, 2
     loop = make_loop(clock(), diary_agent(), make_ring(capacity, 50), Schedule(1, 3))
-    keys = jax.random.split(jax.random.key(0), seeds)
-    state = jax.eval_shape(jax.vmap(loop.init), keys)
-    cycle = jax.vmap(lambda state: loop.cycle(state, HP, 1, 2))
-    compiled = jax.jit(cycle, donate_argnums=0).lower(state).compile()
-    assert_writes_in_place(compiled, capacity, 18 * capacity * seeds)
+    state = jax.eval_shape(lambda: compiled.start(loop, np.arange(seeds)))
+    hp = jax.tree.map(lambda x: jnp.full(seeds, x, jnp.float32), HP)
+    program = compiled.program(loop, seeds, idle=1, updates=2, copy=True)
+    lowered = program.lower(state, hp).compile()
+    assert_writes_in_place(lowered, capacity, 18 * capacity * seeds)

@@ -57,6 +57,7 @@ class Agent(NamedTuple):
     update: Callable[..., tuple[Learner, Float[Array, ""]]]
     copy_target: Callable[[Learner], Learner]
     policy: Callable[..., tuple[Float[Array, "A"], Float[Array, "A"]]]  # Q and pi
+    atoms: Callable[..., Float[Array, "batch A *N"]]  # the network on a batch
 
 
 def make_agent(
@@ -68,6 +69,7 @@ def make_agent(
     loss: str = "squared",
     acting: str = "pi",
     shared_draw: bool = True,
+    clip_gradient: bool = True,
 ) -> Agent:
     """Algorithm 1 of the paper, without its loop.
 
@@ -79,6 +81,7 @@ def make_agent(
         loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
         acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.
         shared_draw: SAL draws once an update (True) or once a sample.
+        clip_gradient: to `max_grad_norm`; False where that is infinite anyway saves its norm.
     """
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
@@ -116,11 +119,18 @@ def make_agent(
             pi = jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
         return policies.sample(key, policies.epsilon_greedy(pi, epsilon))
 
-    def targets(target_params: Params, batch: Transition, hp: HParams, key: PRNGKeyArray):
+    def atoms(params: Params, observations: Shaped[Array, "batch ..."]):
+        """Action values, or quantiles of them."""
+        return jax.vmap(network.apply, (None, 0))(params, observations)
+
+    def targets(
+        Z: Float[Array, "batch A *N"],
+        Z_next: Float[Array, "batch A *N"],
+        batch: Transition,
+        hp: HParams,
+        key: PRNGKeyArray,
+    ) -> Float[Array, "batch *N"]:
         """The bootstrap targets of a batch, by the algorithm's own function."""
-        apply = jax.vmap(network.apply, (None, 0))
-        Z = apply(target_params, batch.observation)
-        Z_next = apply(target_params, batch.next_observation)
         size = batch.reward.shape[0]
         keys = jnp.broadcast_to(key, (size,)) if shared_draw else jax.random.split(key, size)
         discount = hp.gamma * (1 - batch.terminated.astype(jnp.float32))
@@ -129,20 +139,28 @@ def make_agent(
         return jax.vmap(algorithm.target, (0, None, None))(x, hp, tsallis)
 
     def update(
-        learner: Learner, batch: Transition, hp: HParams, key: PRNGKeyArray
+        learner: Learner,
+        batch: Transition,
+        hp: HParams,
+        key: PRNGKeyArray,
+        known: tuple[Array, Array] | None = None,
     ) -> tuple[Learner, Float[Array, ""]]:
-        y = targets(learner.target_params, batch, hp, key)
+        """One step of the optimiser; `known` are the target network's atoms at s and s'."""
+        ends = batch.observation, batch.next_observation
+        Z, Z_next = known or (atoms(learner.target_params, x) for x in ends)
+        y = targets(Z, Z_next, batch, hp, key)
 
         def batch_loss(params):
-            Z = jax.vmap(network.apply, (None, 0))(params, batch.observation)
+            Z = atoms(params, batch.observation)
             chosen = jax.vmap(lambda Z, a: Z[a])(Z, batch.action)
             if chosen.ndim == 1:
                 return jnp.mean(error_loss(y - chosen))
             return jnp.mean(jax.vmap(operators.quantile_huber)(chosen, y))
 
         loss_value, gradient = jax.value_and_grad(batch_loss)(learner.params)
-        scale = jnp.minimum(1, hp.max_grad_norm / optax.tree.norm(gradient))
-        gradient = jax.tree.map(lambda g: g * scale, gradient)
+        if clip_gradient:
+            scale = jnp.minimum(1, hp.max_grad_norm / optax.tree.norm(gradient))
+            gradient = jax.tree.map(lambda g: g * scale, gradient)
         step, moments = transform.update(gradient, learner.moments)
         params = jax.tree.map(lambda p, d: p - hp.learning_rate * d, learner.params, step)
         return Learner(params, learner.target_params, moments), loss_value
@@ -150,4 +168,4 @@ def make_agent(
     def copy_target(learner: Learner) -> Learner:
         return learner._replace(target_params=learner.params)
 
-    return Agent(init, act, update, copy_target, policy)
+    return Agent(init, act, update, copy_target, policy, atoms)

@@ -28,11 +28,16 @@ class State(NamedTuple):
 
 
 class Ring(NamedTuple):
-    """`init(first_observation)`, `add(state, transition...)`, `sample(state, key, batch)`."""
+    """Functions of a state. A *place* is a slot, or from `slots` on one of the side buffer."""
 
-    init: Callable[..., State]
-    add: Callable[..., State]
-    sample: Callable[..., Transition]
+    init: Callable[..., State]  # (first_observation)
+    add: Callable[..., State]  # (state, transition ...)
+    draw: Callable[..., Int[Array, "batch"]]  # (key, batch, added): slots to take
+    take: Callable[..., Transition]  # (state, slots, like)
+    sample: Callable[..., Transition]  # (state, key, batch, like): drawn and taken
+    look: Callable[..., Shaped[Array, "n ..."]]  # (state, places, like): observations
+    following: Callable[..., Int[Array, "n"]]  # (state, slots): the places of the next ones
+    newest: Callable[..., Int[Array, "n"]]  # (state, steps): places that so many adds will fill
 
 
 def make_ring(capacity: int, time_limit: int | None) -> Ring:
@@ -80,26 +85,49 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
             )
         return state
 
-    def sample(
-        state: State, key: PRNGKeyArray, batch: int, like: Shaped[Array, "..."]
-    ) -> Transition:
-        """`batch` transitions, uniformly with replacement; `like` is an observation's shape."""
-        age = jax.random.randint(key, (batch,), 0, jnp.minimum(state.added, capacity))
-        i = (state.added - 1 - age) % slots
-        following = state.observations[(i + 1) % slots]
+    def draw(key: PRNGKeyArray, batch: int, added: Int[Array, ""]) -> Int[Array, "batch"]:
+        """Uniformly, with replacement."""
+        age = jax.random.randint(key, (batch,), 0, jnp.minimum(added, capacity))
+        return (added - 1 - age) % slots
+
+    def following(state: State, i: Int[Array, "n"]) -> Int[Array, "n"]:
+        after = (i + 1) % slots
+        if not finals:
+            return after
+        return jnp.where(state.final[i] >= 0, slots + state.final[i], after)
+
+    def look(
+        state: State, places: Int[Array, "n"], like: Shaped[Array, "..."]
+    ) -> Shaped[Array, "n ..."]:
+        found = state.observations[jnp.minimum(places, slots - 1)]
         if finals:
-            final = state.final[i]
-            is_final = (final >= 0).reshape(-1, *(1,) * (following.ndim - 1))
-            following = jnp.where(is_final, state.finals[jnp.maximum(final, 0)], following)
+            aside = (places >= slots).reshape(-1, *(1,) * (found.ndim - 1))
+            found = jnp.where(aside, state.finals[jnp.maximum(places - slots, 0)], found)
+        return _unpack(found, like)
+
+    def take(state: State, i: Int[Array, "batch"], like: Shaped[Array, "..."]) -> Transition:
         return Transition(
             _unpack(state.observations[i], like),
             state.actions[i].astype(jnp.int32),
             state.rewards[i],
             state.terminated[i],
-            _unpack(following, like),
+            look(state, following(state, i), like),
         )
 
-    return Ring(init, add, sample)
+    def sample(
+        state: State, key: PRNGKeyArray, batch: int, like: Shaped[Array, "..."]
+    ) -> Transition:
+        """`batch` transitions; `like` is an observation's shape."""
+        return take(state, draw(key, batch, state.added), like)
+
+    def newest(state: State, steps: int) -> Int[Array, "n"]:
+        """And the one before: a write of a single row would be fused, see `steps` of the loop."""
+        stored = (state.added + jnp.arange(steps + 1)) % slots
+        if not finals:
+            return stored
+        return jnp.append(stored, slots + (state.truncations + jnp.arange(steps)) % finals)
+
+    return Ring(init, add, draw, take, sample, look, following, newest)
 
 
 def _put(array: Array, i: Int[Array, ""], value: Array) -> Array:

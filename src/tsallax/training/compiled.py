@@ -13,6 +13,8 @@ from tsallax.training.config import Config
 from tsallax.training.loop import Loop, Metrics, RunState
 from tsallax.types import HParams
 
+CELLS = "cells"  # the name of the axis, for what they decide together
+
 
 def cycles(config: Config, done: int = 0) -> Iterator[dict[str, int | bool]]:
     """The target periods after step `done`: idle blocks, updates, whether they end with a copy."""
@@ -40,7 +42,7 @@ def over_cells(
 ) -> Callable[..., Any]:
     """`vmap`, but for one cell: products in a batch of one take the CPU twice as long."""
     if cells > 1:
-        mapped = jax.vmap(function)
+        mapped = jax.vmap(function, axis_name=CELLS)
         in_turn = lambda *arguments: jax.lax.map(lambda x: function(*x), arguments)  # noqa: E731
         return in_turn if sequential else mapped
 
@@ -71,4 +73,6 @@ def train(
 @lru_cache(maxsize=16)
 def program(loop: Loop, cells: int, **shape: int | bool) -> Callable[..., Any]:
     """A period of that shape, compiled when it is first called; a run has two or three."""
-    return jax.jit(over_cells(partial(loop.cycle, **shape), cells), donate_argnums=0)
+    most = {"most": lambda n: jax.lax.pmax(n, CELLS)} if cells > 1 else {}
+    cycle = partial(loop.cycle, **shape, **most)
+    return jax.jit(over_cells(cycle, cells), donate_argnums=0)

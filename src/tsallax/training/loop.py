@@ -5,7 +5,8 @@ the update would copy the carry, replay included (docs/jax-versions.md).
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 from tsallax.agents import Agent, Learner
 from tsallax.envs.base import Environment
 from tsallax.policies import kl_divergence, shannon_entropy
-from tsallax.replay import Ring
+from tsallax.replay import Ring, know
 from tsallax.types import HParams
 
 
@@ -24,6 +25,7 @@ class Schedule(NamedTuple):
     batch: int
     train_period: int  # C, environment steps an update
     clip_rewards: bool = False
+    reuse: bool = False  # the target network's values, within a target period
 
 
 class Episode(NamedTuple):
@@ -64,6 +66,17 @@ class Metrics(NamedTuple):
     kl: Float[Array, ""]  # of the new target's policy to the last one's
     epsilon: Float[Array, ""]
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
+
+
+class Draws(NamedTuple):
+    """The randomness of a block: drawn for the whole period, so that what it will need is known."""
+
+    steps: PRNGKeyArray
+    slots: Int[Array, "batch"]
+    update: PRNGKeyArray
+
+
+Most: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]
 
 
 class Loop(NamedTuple):
@@ -158,32 +171,66 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             diverged=first_bad(run.diverged, reward, run.step + 1),
         )
 
-    def steps(run: RunState, hp: HParams, key: PRNGKeyArray) -> RunState:
-        """C environment steps."""
-        keys = jax.random.split(key, schedule.train_period)
-        return jax.lax.scan(lambda run, k: (environment_step(run, hp, k), None), run, keys)[0]
+    def steps(run: RunState, hp: HParams, key: PRNGKeyArray, most: Most) -> RunState:
+        """C environment steps.
 
-    def block(run: RunState, hp: HParams, key: PRNGKeyArray) -> tuple[RunState, Float[Array, ""]]:
+        XLA would unroll a loop of one, fuse its writes with the reads that follow and copy the
+        replay to do so: the number of steps must not look like a constant.
+        """
+        keys = jax.random.split(key, schedule.train_period)
+        number = jnp.minimum(schedule.train_period, schedule.train_period + most(run.step))
+        return jax.lax.fori_loop(0, number, lambda i, run: environment_step(run, hp, keys[i]), run)
+
+    def block(
+        carry: tuple[RunState, Array | None], draws: Draws, hp: HParams, most: Most
+    ) -> tuple[tuple[RunState, Array | None], Float[Array, ""]]:
         """C environment steps and one update."""
-        k_steps, k_sample, k_update = jax.random.split(key, 3)
-        run = steps(run, hp, k_steps)
-        batch = replay.sample(run.replay, k_sample, schedule.batch, run.observation)
-        learner, loss = agent.update(run.learner, batch, hp, k_update)
+        run, known = carry
+        fresh = replay.newest(run.replay, schedule.train_period)
+        run = steps(run, hp, draws.steps, most)
+        batch = replay.take(run.replay, draws.slots, run.observation)
+        ends = None
+        if known is not None:
+            seen = replay.look(run.replay, fresh, run.observation)
+            known = known.at[fresh].set(agent.atoms(run.learner.target_params, seen))
+            ends = known[draws.slots], known[replay.following(run.replay, draws.slots)]
+        learner, loss = agent.update(run.learner, batch, hp, draws.update, ends)
         diverged = first_bad(run.diverged, loss, run.step)
-        return run._replace(learner=learner, diverged=diverged), loss
+        return (run._replace(learner=learner, diverged=diverged), known), loss
+
+    def blocks(
+        run: RunState, hp: HParams, key: PRNGKeyArray, updates: int, most: Most
+    ) -> tuple[RunState, Float[Array, "updates"]]:
+        keys = jax.vmap(lambda k: jax.random.split(k, 3))(jax.random.split(key, updates))
+        added = run.replay.added + schedule.train_period * (1 + jnp.arange(updates))
+        draw = jax.vmap(lambda k, n: replay.draw(k, schedule.batch, n))
+        draws = Draws(keys[:, 0], draw(keys[:, 1], added), keys[:, 2])
+        known = None
+        if schedule.reuse:
+            apply = partial(agent.atoms, run.learner.target_params)
+            known = know(replay, run.replay, draws.slots.ravel(), apply, run.observation, most)
+        (run, _), losses = jax.lax.scan(lambda c, d: block(c, d, hp, most), (run, known), draws)
+        return run, losses
 
     def cycle(
-        run: RunState, hp: HParams, idle: int, updates: int, copy: bool = True
+        run: RunState,
+        hp: HParams,
+        idle: int,
+        updates: int,
+        copy: bool = True,
+        most: Most = lambda n: n,
     ) -> tuple[RunState, Metrics]:
-        """One target period: `idle` blocks without an update, `updates` with one, the copy."""
+        """One target period: `idle` blocks without an update, `updates` with one, the copy.
+
+        `most` is the largest of a number over the cells that run side by side.
+        """
         k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
         losses = jnp.full(1, jnp.nan)
         if idle:
             keys = jax.random.split(k_idle, idle)
-            run = jax.lax.scan(lambda run, k: (steps(run, hp, k), None), run, keys)[0]
+            run = jax.lax.scan(lambda run, k: (steps(run, hp, k, most), None), run, keys)[0]
         if updates:
-            keys = jax.random.split(k_blocks, updates)
-            run, losses = jax.lax.scan(lambda run, k: block(run, hp, k), run, keys)
+            run, losses = blocks(run, hp, k_blocks, updates, most)
         ended = run.episode.ended
         seen = replay.sample(run.replay, k_probe, schedule.batch, run.observation).observation
         metrics = Metrics(

@@ -101,7 +101,8 @@ def compiled_run(config: Config, network: Network | None = None) -> Run:
     env = envs.make(config.env, **config.env_options)
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
     agent = own_agent(config, observation, env.num_actions, network)
-    schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards))
+    reuse = config.head == "scalar"  # quantiles of every stored state would fill the memory
+    schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards), reuse)
     loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
     cells = make_cells(config)
     hp = stack_hparams(config, cells)
@@ -164,6 +165,7 @@ def own_agent(
         loss=config.loss,
         acting=config.acting,
         shared_draw=config.sal_draw == "update",
+        clip_gradient=any(map(math.isfinite, config.max_grad_norm)),
     )
 
 
