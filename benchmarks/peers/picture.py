@@ -1,0 +1,69 @@
+"""The results as bars: steps a second of each work, on one core and on two."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from contenders import CONTENDERS
+from page import CORES
+from works import WORKS
+
+OURS, THEIRS, LIMIT = "#0b6e99", "#9aa5b1", "#d9c9a3"
+HEIGHT = {"one": 0.38, "two": 0.38}
+SHIFT = {"one": -0.2, "two": 0.2}
+
+
+def colour(name: str) -> str:
+    if name.startswith("matrix"):
+        return LIMIT
+    return OURS if name.startswith("tsallax") else THEIRS
+
+
+def panel(axes: Any, settings: dict[str, Any], title: str) -> None:
+    names = [c.name for c in CONTENDERS if any(c.name in settings.get(s, {}) for s in CORES)]
+    widest = 0.0
+    for setting in CORES:
+        found = settings.get(setting, {})
+        for place, name in enumerate(names):
+            if name not in found:
+                continue
+            rates = found[name]["rates"]
+            middle, y = median(rates), place + SHIFT[setting]
+            faint = 1.0 if setting == "one" else 0.55
+            axes.barh(y, middle, HEIGHT[setting], color=colour(name), alpha=faint)
+            axes.plot([min(rates), max(rates)], [y, y], color="black", linewidth=1)
+            label = f"  {middle:,.0f}" + (", two cores" if setting == "two" else "")
+            axes.text(max(rates), y, label, va="center", fontsize=7, color="#333333")
+            widest = max(widest, max(rates))
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.28 * widest)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.tick_params(axis="x", labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def picture(results: dict[str, Any], path: Path) -> None:
+    shown = [w for w in WORKS if any(results["works"].get(w, {}).get(s) for s in CORES)]
+    sizes = [sum(w in c.works for c in CONTENDERS) for w in shown]
+    figure, grid = plt.subplots(
+        len(shown),
+        1,
+        figsize=(7.5, 0.9 + 0.42 * sum(sizes) + 0.5 * len(shown)),
+        height_ratios=sizes,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axes, work in zip(grid[:, 0], shown, strict=True):
+        panel(axes, results["works"][work], WORKS[work].title)
+    grid[-1, 0].set_xlabel(
+        "environment steps a second: the median, and a line from the least to the largest",
+        fontsize=8,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
