@@ -55,8 +55,13 @@ def crowd_table(results: dict[str, Any]) -> list[str]:
         rows.append([WORKS[work].title, *rates, spread(ratios(split, one), ".2f"), "1.90", size])
     if not rows:
         return []
-    header = ["TAL, steps a second of all seeds", *CROWDS, "ratio", "wanted, at least", "MB"]
-    return ["", f"**{len(rows)} works with several seeds**", "", *table(header, rows)]
+    header = ["", *CROWDS, "ratio", "wanted, at least", "MB"]
+    return [
+        "",
+        "**Several seeds of TAL**, steps a second of all together",
+        "",
+        *table(header, rows),
+    ]
 
 
 def launch_table(launch: dict[str, list[float]]) -> list[str]:

@@ -13,8 +13,7 @@ from page import CORES
 from works import WORKS
 
 OURS, THEIRS, LIMIT = "#0b6e99", "#9aa5b1", "#d9c9a3"
-HEIGHT = {"one": 0.38, "two": 0.38}
-SHIFT = {"one": -0.2, "two": 0.2}
+FAINT = {"one": 1.0, "two": 0.55}
 
 
 def colour(name: str) -> str:
@@ -24,24 +23,24 @@ def colour(name: str) -> str:
 
 
 def panel(axes: Any, settings: dict[str, Any], title: str) -> None:
-    names = [c.name for c in CONTENDERS if any(c.name in settings.get(s, {}) for s in CORES)]
-    widest = 0.0
-    for setting in CORES:
-        found = settings.get(setting, {})
+    shown = [s for s in CORES if settings.get(s)]
+    names = [c.name for c in CONTENDERS if any(c.name in settings[s] for s in shown)]
+    height, widest = 0.8 / len(shown), 0.0
+    for number, setting in enumerate(shown):
         for place, name in enumerate(names):
-            if name not in found:
+            if name not in settings[setting]:
                 continue
-            rates = found[name]["rates"]
-            middle, y = median(rates), place + SHIFT[setting]
-            faint = 1.0 if setting == "one" else 0.55
-            axes.barh(y, middle, HEIGHT[setting], color=colour(name), alpha=faint)
+            rates = settings[setting][name]["rates"]
+            middle, y = median(rates), place + height * (number + 0.5) - 0.4
+            axes.barh(y, middle, 0.94 * height, color=colour(name), alpha=FAINT[setting])
             axes.plot([min(rates), max(rates)], [y, y], color="black", linewidth=1)
-            label = f"  {middle:,.0f}" + (", two cores" if setting == "two" else "")
-            axes.text(max(rates), y, label, va="center", fontsize=7, color="#333333")
-            widest = max(widest, max(rates))
+            label = f"{middle:,.0f}" + (", two cores" if setting == "two" else "")
+            at = (max(rates), y)
+            axes.annotate(label, at, (4, 0), textcoords="offset points", va="center", fontsize=7)
+            widest = max(widest, *rates)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.28 * widest)
+    axes.set_xlim(0, 1.2 * widest)
     axes.set_title(title, fontsize=10, loc="left")
     axes.tick_params(axis="x", labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
