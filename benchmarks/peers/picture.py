@@ -39,8 +39,7 @@ def panel(axes: Any, settings: dict[str, Any], title: str) -> None:
             axes.annotate(label, at, (4, 0), textcoords="offset points", va="center", fontsize=7)
             widest = max(widest, *rates)
     axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1.2 * widest)
+    axes.set_xlim(0, 1.28 * widest)
     axes.set_title(title, fontsize=10, loc="left")
     axes.tick_params(axis="x", labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
@@ -48,21 +47,25 @@ def panel(axes: Any, settings: dict[str, Any], title: str) -> None:
 
 def picture(results: dict[str, Any], path: Path) -> None:
     shown = [w for w in WORKS if any(results["works"].get(w, {}).get(s) for s in CORES)]
-    sizes = [sum(w in c.works for c in CONTENDERS) for w in shown]
+    columns = min(len(shown), 2)
+    rows = -(-len(shown) // columns)
+    most = max(sum(w in c.works for c in CONTENDERS) for w in shown)
     figure, grid = plt.subplots(
-        len(shown),
-        1,
-        figsize=(7.5, 0.9 + 0.42 * sum(sizes) + 0.5 * len(shown)),
-        height_ratios=sizes,
+        rows,
+        columns,
+        figsize=(5.5 * columns, 0.4 + (0.6 + 0.4 * most) * rows),
         squeeze=False,
         layout="constrained",
     )
-    for axes, work in zip(grid[:, 0], shown, strict=True):
+    for axes, work in zip(grid.flat, shown, strict=False):
         panel(axes, results["works"][work], WORKS[work].title)
-    grid[-1, 0].set_xlabel(
+        axes.set_ylim(most - 0.5, -0.5)  # bars of the same height in every panel
+    for axes in grid.flat[len(shown) :]:
+        axes.set_axis_off()
+    figure.supxlabel(
         "environment steps a second: the median, and a line from the least to the largest",
         fontsize=8,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=120)
     plt.close(figure)

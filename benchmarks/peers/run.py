@@ -51,6 +51,8 @@ def main(
             repeats, seconds = 1, 1.0
         known["about"] = about(repeats, seconds)
         measure(known, *wanted, repeats, seconds, quick, target)
+    if not any(known["works"].values()):
+        raise SystemExit("no race was measured: there is nothing to draw")
     text = markdown(known)
     print(text)
     from picture import picture
