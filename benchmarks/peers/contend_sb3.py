@@ -84,7 +84,8 @@ def learn(model, work: Work, settle: int) -> None:
 
 def make_model(work: Work):
     if work.env.startswith("ALE/"):
-        policy = {"n_quantiles": QUANTILES, "optimizer_kwargs": {"eps": 1e-8}}
+        # The class is named: its default comes with another eps.
+        policy = {"n_quantiles": QUANTILES, "optimizer_class": torch.optim.Adam}
         return QRDQN("CnnPolicy", make_env(work), policy_kwargs=policy, **numbers(work))
     policy = {"net_arch": list(work.hidden)}
     if work.optimiser == "rmsprop":
