@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+PEERS  := benchmarks/.peers
 
-.PHONY: help setup train test test-slow faults check format bench docs-figures clean
+.PHONY: help setup train test test-slow faults check format bench bench-peers docs-figures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -42,9 +43,17 @@ format: $(READY)  ## format and mend what can be mended
 bench: $(READY)  ## speed, as ratios in one run; wants a quiet machine
 	$(BIN)/tsallax bench
 
+bench-peers: $(READY) $(PEERS)/sb3/.ready $(PEERS)/rejax/.ready  ## speed against other libraries
+	$(BIN)/python benchmarks/peers/run.py $(OPTIONS)
+
+$(PEERS)/%/.ready: benchmarks/peers/%.txt
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 docs-figures: $(READY)  ## the figures of docs/studies.md
 	$(BIN)/python examples/normalisation.py
 	$(BIN)/python examples/error_averaging.py
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info
+	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info
