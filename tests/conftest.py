@@ -1,7 +1,10 @@
 """Strict everywhere: shapes are checked, ranks are not promoted silently, warnings are errors."""
 
 import os
+from pathlib import Path
 
+# Equal programs are compiled once a machine.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parent / ".jax_cache")
 # Most of the suite's time is compilation, most of that for speed which tests do not need.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 
@@ -9,14 +12,10 @@ from jaxtyping import install_import_hook
 
 install_import_hook("tsallax", "beartype.beartype")
 
-from pathlib import Path  # noqa: E402
-
 import jax  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
-# Equal programs are compiled once a machine.
-jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")

@@ -11,7 +11,7 @@ from tsallax.envs.base import Environment
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
-from tsallax.training.loop import RunState, Schedule, make_loop
+from tsallax.training.loop import Period, RunState, Schedule, make_loop
 
 SEEDS, SICK, STEP = 4, 2, 33
 
@@ -45,8 +45,8 @@ def run(seed, poison, rate):
     hp = make_hparams("tal", learning_rate=rate, epsilon=0.5)
     state: RunState = LOOP.init(jax.random.key(seed))
     state = state._replace(env=(state.env[0], poison))
-    state, _ = LOOP.cycle(state, hp, idle=10, updates=0)
-    return LOOP.cycle(state, hp, idle=0, updates=10)
+    state, _ = LOOP.cycle(state, hp, Period(10, 0, True, 2, most=10))
+    return LOOP.cycle(state, hp, Period(0, 10, True, 2, most=10))
 
 
 def outcome(poison=-1, rate=1e-3):

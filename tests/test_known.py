@@ -16,7 +16,7 @@ from tsallax.replay import know, make_ring
 from tsallax.replay.known import ROWS, distinct
 from tsallax.training import compiled
 from tsallax.training.config import Config, resolve
-from tsallax.training.loop import Schedule, make_loop
+from tsallax.training.loop import Period, Schedule, make_loop
 from tsallax.training.run import make_run
 
 
@@ -63,9 +63,9 @@ def outcome(reuse: bool, cells: int, period: int):
     loop = make_loop(env, agent, make_ring(60, env.time_limit), Schedule(8, period, reuse=reuse))
     hp = jax.tree.map(lambda x: jnp.full(cells, x, jnp.float32), hp)
     state = compiled.start(loop, np.arange(cells))
-    rows = []
+    program, rows = compiled.program(loop, cells, most=11), []
     for _ in range(4):
-        state, metrics = compiled.program(loop, cells, idle=2, updates=9, copy=True)(state, hp)
+        state, metrics = program(state, hp, Period(2, 9, True, period, most=11))
         rows.append(metrics)
     return state.learner, state.replay, rows
 
@@ -82,8 +82,9 @@ def test_no_buffer_is_copied_in_the_loop(env):
     """By the compiled program: what has a row for each slot is written in place, never copied."""
     config = resolve(Config(env, steps=100_000, buffer=30_011))
     run = make_run(config)
-    program = compiled.program(run.train.args[0], 1, idle=0, updates=50, copy=True)
-    text = program.lower(jax.eval_shape(run.start), run.hp).compile().as_text()
+    program = compiled.program(run.train.args[0], 1, most=50)
+    period = Period(0, 50, True, config.train_period, most=50)
+    text = program.lower(jax.eval_shape(run.start), run.hp, period).compile().as_text()
     slots = r"\[300(1[2-9]|[2-9]\d)(,\d+)*\]"
     assert re.search(rf"{slots}\S* dynamic-update-slice\(", text)
     assert not re.findall(rf"= \w+{slots}\S* copy\(", text)

@@ -14,7 +14,7 @@ from tsallax.envs.cartpole import cartpole
 from tsallax.networks import Dense, mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
-from tsallax.training.loop import Schedule, make_loop
+from tsallax.training.loop import Period, Schedule, make_loop
 from tsallax.types import HParams
 
 # A whole run, small: C = 2, a target copy every 20 steps.
@@ -46,7 +46,7 @@ def run(seed, q):
     hp = make_hparams("tal", q=q, alpha=0.5, epsilon=0.5, learning_rate=0.01)
 
     def body(state, _):
-        return loop.cycle(state, hp, idle=0, updates=10)
+        return loop.cycle(state, hp, Period(0, 10, True, 2, most=10))
 
     state, metrics = jax.lax.scan(body, loop.init(jax.random.key(seed)), None, CYCLES)
     return state._replace(key=jax.random.key_data(state.key)), metrics
@@ -164,5 +164,6 @@ def test_a_single_action_has_no_gap():
     agent = make_agent(mlp((2,), (1,), hidden=()), get_algorithm("tal"))
     loop = make_loop(env, agent, make_ring(4, None), Schedule(2, 1))
     state = jax.eval_shape(loop.init, jax.random.key(0))
-    _, metrics = jax.eval_shape(lambda state: loop.cycle(state, HParams(), 0, 1), state)
+    period = Period(0, 1, True, 1, most=1)
+    _, metrics = jax.eval_shape(lambda state: loop.cycle(state, HParams(), period), state)
     assert metrics.action_gap.shape == ()

@@ -12,7 +12,7 @@ from tsallax.agents import make_agent
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
-from tsallax.training.loop import Schedule, make_loop
+from tsallax.training.loop import Period, Schedule, make_loop
 
 VALUES = np.array([row[-1] for row in ROOMS.values()], float)
 # At beta = 0 the value is the plain one. MDQN keeps its beta: where the actions are equal its
@@ -40,7 +40,8 @@ def learned(algorithm: str) -> np.ndarray:
     @jax.jit
     def run(key):
         state = loop.init(key)
-        body = lambda state, _: (loop.cycle(state, hp, idle=0, updates=40)[0], None)  # noqa: E731
+        period = Period(0, 40, True, 1, most=40)
+        body = lambda state, _: (loop.cycle(state, hp, period)[0], None)  # noqa: E731
         params = jax.lax.scan(body, state, None, 80)[0].learner.params
         return jax.vmap(lambda x: network.apply(params, x))(jnp.eye(len(ROOMS)))
 

@@ -15,7 +15,7 @@ from probe_envs import clock, dice, throw
 from tsallax.agents import Agent, Learner
 from tsallax.replay import make_ring
 from tsallax.training import compiled
-from tsallax.training.loop import Metrics, Schedule, epsilon_at, make_loop
+from tsallax.training.loop import Metrics, Period, Schedule, epsilon_at, make_loop
 from tsallax.types import HParams
 
 HP = HParams(epsilon=1.0, epsilon_end=0.2, epsilon_steps=16.0)
@@ -55,9 +55,9 @@ def diary() -> list:
     """States and metrics of: warm-up alone, the rest of a period, a period without the copy."""
     loop = make_loop(clock(), diary_agent(), make_ring(1, None), Schedule(1, 3))
     state, out = loop.init(jax.random.key(0)), []
-    cycle = jax.jit(loop.cycle, static_argnames=("idle", "updates", "copy"))
+    cycle = jax.jit(lambda state, *shape: loop.cycle(state, HP, Period(*shape, 3, most=4)))
     for shape in ((2, 0, True), (1, 3, True), (0, 2, False)):
-        state, metrics = cycle(state, HP, *shape)
+        state, metrics = cycle(state, *shape)
         out.append((state, metrics))
     return out
 
@@ -129,7 +129,9 @@ def test_metrics_are_means_over_a_batch():
     """Two observations, one odd: all numbers must agree on its share."""
     ring = make_ring(2, None)
     loop = make_loop(clock(), diary_agent(), ring, Schedule(64, 3))
-    _, metrics = jax.jit(lambda state: loop.cycle(state, HP, 0, 2))(loop.init(jax.random.key(0)))
+    _, metrics = jax.jit(lambda state: loop.cycle(state, HP, Period(0, 2, True, 3, 2)))(
+        loop.init(jax.random.key(0))
+    )
     share = (7 - metrics.max_q) / 4
     assert 0.2 < share < 0.8
     np.testing.assert_allclose(metrics.action_gap, 6 - 4 * share, rtol=1e-5)
@@ -156,7 +158,8 @@ def test_no_key_is_used_twice():
     @jax.jit
     @jax.vmap
     def run(seed):
-        body = lambda state, _: (loop.cycle(state, HP, 2, 3)[0], None)  # noqa: E731
+        period = Period(2, 3, True, 2, most=5)
+        body = lambda state, _: (loop.cycle(state, HP, period)[0], None)  # noqa: E731
         state = jax.lax.scan(body, loop.init(jax.random.key(seed)), None, 3)[0]
         return state.replay, state.learner.params
 
@@ -176,6 +179,6 @@ def test_cost_of_a_cycle_does_not_grow_with_the_capacity():
     loop = make_loop(clock(), diary_agent(), make_ring(capacity, 50), Schedule(1, 3))
     state = jax.eval_shape(lambda: compiled.start(loop, np.arange(seeds)))
     hp = jax.tree.map(lambda x: jnp.full(seeds, x, jnp.float32), HP)
-    program = compiled.program(loop, seeds, idle=1, updates=2, copy=True)
-    lowered = program.lower(state, hp).compile()
+    program = compiled.program(loop, seeds, most=3)
+    lowered = program.lower(state, hp, Period(1, 2, True, 3, most=3)).compile()
     assert_writes_in_place(lowered, capacity, 18 * capacity * seeds)

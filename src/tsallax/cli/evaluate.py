@@ -26,12 +26,14 @@ def run(
         seed: of the episodes.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
+    from tsallax.cli.cache import use_cache
     from tsallax.training.config import varied
     from tsallax.training.folder import load_weights, read_about
     from tsallax.training.run import make_run
 
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, not {episodes}")
+    use_cache()
     about = read_about(folder, env)
     config = about["config"]
     built = make_run(config)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tsallax.api import best_cell, load
 from tsallax.cli import board
+from tsallax.cli.cache import use_cache
 from tsallax.cli.errors import one_line
 from tsallax.envs import make, make_host
 from tsallax.envs.minatar import GAMES
@@ -53,6 +54,7 @@ def run(
     _check_numbers(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be between 0 and 2^32 - 1, not {seed}")
+    use_cache()
     config: Config = read_about(folder, env)["config"]
     path = _target(folder, out, terminal, config.env)
     cell = best_cell(folder) if cell is None else cell

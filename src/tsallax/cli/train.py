@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
+from tsallax.cli.cache import use_cache
 from tsallax.cli.display import Display, duration
 from tsallax.cli.errors import one_line, printable
 from tsallax.report.curves import draw_curves
@@ -52,6 +53,7 @@ def run(
     if before == "done":
         print(f"{path} is done: there is nothing to resume")
         return 0
+    use_cache()
     built = make_run(config)
     check_memory(built)
     folder = Folder(path, config, built.cells, resume=before is not None)

@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Int
 
 from tsallax.training.config import Config
-from tsallax.training.loop import Loop, Metrics, RunState
+from tsallax.training.loop import Loop, Metrics, Period, RunState
 from tsallax.types import HParams
 
 CELLS = "cells"  # the name of the axis, for what they decide together
 
 
-def cycles(config: Config, done: int = 0) -> Iterator[dict[str, int | bool]]:
+def cycles(config: Config, done: int = 0) -> Iterator[dict[str, Any]]:
     """The target periods after step `done`: idle blocks, updates, whether they end with a copy."""
     for start in range(done, config.steps, config.target_period):
         length = min(config.target_period, config.steps - start)
@@ -65,14 +65,20 @@ def train(
     A period is one program, so there is nothing to tell `tick` in between.
     """
     del tick
+    most = config.target_period // config.train_period
     for shape in cycles(config, int(state.step[0])):
-        state, metrics = program(loop, len(state.step), **shape)(state, hp)
+        period = Period(**shape, steps=config.train_period, most=most)
+        state, metrics = program(loop, len(state.step), most)(state, hp, period)
         yield state, jax.tree.map(np.asarray, metrics)
 
 
 @lru_cache(maxsize=16)
-def program(loop: Loop, cells: int, **shape: int | bool) -> Callable[..., Any]:
-    """A period of that shape, compiled when it is first called; a run has two or three."""
-    most = {"most": lambda n: jax.lax.pmax(n, CELLS)} if cells > 1 else {}
-    cycle = partial(loop.cycle, **shape, **most)
-    return jax.jit(over_cells(cycle, cells), donate_argnums=0)
+def program(loop: Loop, cells: int, most: int) -> Callable[..., Any]:
+    """A target period of all cells, compiled when it is first called."""
+    largest = {"most": lambda n: jax.lax.pmax(n, CELLS)} if cells > 1 else {}
+
+    def run(state: RunState, hp: HParams, period: Period) -> tuple[RunState, Metrics]:
+        cycle = partial(loop.cycle, period=period._replace(most=most), **largest)
+        return over_cells(cycle, cells)(state, hp)
+
+    return jax.jit(run, donate_argnums=0)

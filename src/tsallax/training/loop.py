@@ -1,6 +1,6 @@
 """Algorithm 1 as one compiled program over one seed; `vmap` makes it many.
 
-Nested scans instead of branches: target period > train period > environment steps. A branch around
+Nested loops instead of branches: target period > train period > environment steps. A branch around
 the update would copy the carry, replay included (docs/jax-versions.md).
 """
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents import Agent, Learner
 from tsallax.envs.base import Environment
@@ -68,12 +68,25 @@ class Metrics(NamedTuple):
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
 
 
+Count: TypeAlias = int | Int[Array, ""]
+
+
 class Draws(NamedTuple):
     """The randomness of a block: drawn for the whole period, so that what it will need is known."""
 
     steps: PRNGKeyArray
     slots: Int[Array, "batch"]
     update: PRNGKeyArray
+
+
+class Period(NamedTuple):
+    """A target period. But for `most` these are numbers of the program: one serves all periods."""
+
+    idle: Count  # blocks of C steps without an update, before those with one
+    updates: Count
+    copy: bool | Bool[Array, ""]  # whether the target network is copied at the end
+    steps: Count  # C
+    most: int  # blocks there can be
 
 
 Most: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]
@@ -171,23 +184,24 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             diverged=first_bad(run.diverged, reward, run.step + 1),
         )
 
-    def steps(run: RunState, hp: HParams, key: PRNGKeyArray, most: Most) -> RunState:
+    def steps(run: RunState, hp: HParams, key: PRNGKeyArray, number: Count) -> RunState:
         """C environment steps.
 
         XLA would unroll a loop of one, fuse its writes with the reads that follow and copy the
-        replay to do so: the number of steps must not look like a constant.
+        replay to do so: a run passes the number as an argument of its program.
         """
-        keys = jax.random.split(key, schedule.train_period)
-        number = jnp.minimum(schedule.train_period, schedule.train_period + most(run.step))
-        return jax.lax.fori_loop(0, number, lambda i, run: environment_step(run, hp, keys[i]), run)
+
+        def step(i, run):
+            return environment_step(run, hp, jax.random.fold_in(key, i))
+
+        return jax.lax.fori_loop(0, number, step, run)
 
     def block(
-        carry: tuple[RunState, Array | None], draws: Draws, hp: HParams, most: Most
-    ) -> tuple[tuple[RunState, Array | None], Float[Array, ""]]:
+        run: RunState, known: Array | None, draws: Draws, hp: HParams, number: Count
+    ) -> tuple[RunState, Array | None, Float[Array, ""]]:
         """C environment steps and one update."""
-        run, known = carry
         fresh = replay.newest(run.replay, schedule.train_period)
-        run = steps(run, hp, draws.steps, most)
+        run = steps(run, hp, draws.steps, number)
         batch = replay.take(run.replay, draws.slots, run.observation)
         ends = None
         if known is not None:
@@ -196,41 +210,43 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             ends = known[draws.slots], known[replay.following(run.replay, draws.slots)]
         learner, loss = agent.update(run.learner, batch, hp, draws.update, ends)
         diverged = first_bad(run.diverged, loss, run.step)
-        return (run._replace(learner=learner, diverged=diverged), known), loss
+        return run._replace(learner=learner, diverged=diverged), known, loss
 
     def blocks(
-        run: RunState, hp: HParams, key: PRNGKeyArray, updates: int, most: Most
-    ) -> tuple[RunState, Float[Array, "updates"]]:
-        keys = jax.vmap(lambda k: jax.random.split(k, 3))(jax.random.split(key, updates))
-        added = run.replay.added + schedule.train_period * (1 + jnp.arange(updates))
+        run: RunState, hp: HParams, key: PRNGKeyArray, period: Period, most: Most
+    ) -> tuple[RunState, Float[Array, ""]]:
+        """The updates of a period and their mean loss."""
+        every = jnp.arange(period.most)
+        keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i), 3))(every)
+        added = run.replay.added + schedule.train_period * (1 + every)
         draw = jax.vmap(lambda k, n: replay.draw(k, schedule.batch, n))
         draws = Draws(keys[:, 0], draw(keys[:, 1], added), keys[:, 2])
         known = None
         if schedule.reuse:
             apply = partial(agent.atoms, run.learner.target_params)
-            known = know(replay, run.replay, draws.slots.ravel(), apply, run.observation, most)
-        (run, _), losses = jax.lax.scan(lambda c, d: block(c, d, hp, most), (run, known), draws)
-        return run, losses
+            needed = lambda n: jnp.where(period.updates > 0, most(n), 0)  # noqa: E731
+            known = know(replay, run.replay, draws.slots.ravel(), apply, run.observation, needed)
+
+        def one(i, carry):
+            run, known, total = carry
+            now = jax.tree.map(lambda x: x[i], draws)
+            run, known, loss = block(run, known, now, hp, period.steps)
+            return run, known, total + loss
+
+        run, _, total = jax.lax.fori_loop(0, period.updates, one, (run, known, jnp.zeros(())))
+        return run, total / period.updates
 
     def cycle(
-        run: RunState,
-        hp: HParams,
-        idle: int,
-        updates: int,
-        copy: bool = True,
-        most: Most = lambda n: n,
+        run: RunState, hp: HParams, period: Period, most: Most = lambda n: n
     ) -> tuple[RunState, Metrics]:
-        """One target period: `idle` blocks without an update, `updates` with one, the copy.
-
-        `most` is the largest of a number over the cells that run side by side.
-        """
+        """One target period. `most` is the largest of a number over cells that run side by side."""
         k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
-        losses = jnp.full(1, jnp.nan)
-        if idle:
-            keys = jax.random.split(k_idle, idle)
-            run = jax.lax.scan(lambda run, k: (steps(run, hp, k, most), None), run, keys)[0]
-        if updates:
-            run, losses = blocks(run, hp, k_blocks, updates, most)
+
+        def wait(i, run):
+            return steps(run, hp, jax.random.fold_in(k_idle, i), period.steps)
+
+        run = jax.lax.fori_loop(0, period.idle, wait, run)
+        run, loss = blocks(run, hp, k_blocks, period, most)
         ended = run.episode.ended
         seen = replay.sample(run.replay, k_probe, schedule.batch, run.observation).observation
         metrics = Metrics(
@@ -238,7 +254,7 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             episodes=ended,
             episode_return=jnp.where(ended > 0, run.episode.return_sum / ended, jnp.nan),
             episode_length=jnp.where(ended > 0, run.episode.length_sum / ended, jnp.nan),
-            loss=jnp.mean(losses),
+            loss=loss,
             epsilon=epsilon_at(run.step, hp),
             diverged=run.diverged,
             **look_at_policy(agent, run.learner, seen, hp),
@@ -248,7 +264,10 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
             return_sum=jnp.zeros_like(run.episode.return_sum),
             length_sum=jnp.zeros_like(run.episode.length_sum),
         )
-        learner = agent.copy_target(run.learner) if copy else run.learner
+        copied = agent.copy_target(run.learner)
+        learner = jax.tree.map(
+            lambda new, old: jnp.where(period.copy, new, old), copied, run.learner
+        )
         return run._replace(learner=learner, episode=cleared, key=k_next), metrics
 
     return Loop(init, cycle)
