@@ -1,5 +1,7 @@
 """Where compiled programs are kept, and where not."""
 
+import os
+
 import jax
 import pytest
 
@@ -47,3 +49,13 @@ def test_the_users_own_choice_is_left_alone(settings, monkeypatch):
     monkeypatch.setenv(cache.ENV, "elsewhere")
     assert cache.use_cache() is None
     assert not settings
+
+
+def test_the_oldest_programs_go_first(tmp_path):
+    for age, name in enumerate(("new", "middle", "old")):
+        (tmp_path / name).write_bytes(bytes(100))
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    cache.prune(tmp_path, 200)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle"}
+    cache.prune(tmp_path, 200)
+    assert len(list(tmp_path.iterdir())) == 2

@@ -100,7 +100,7 @@ def test_the_clipped_cases_clip():
 @pytest.mark.parametrize(("kind", "inputs"), [("linear", 9), ("conv", 9 * 4)])
 def test_initialisation_is_torchs(kind, inputs):
     """Uniform on +-1/sqrt(inputs), weight and bias, as the quantiles of torch's own draws are."""
-    draws = dense(jax.random.key(0), inputs, 6400)
+    (draws,) = dense(jax.random.key(0), [(inputs, 6400)])
     bound = 1 / math.sqrt(inputs)
     for name, values in draws._asdict().items():
         values = np.asarray(values).ravel()

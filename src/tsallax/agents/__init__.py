@@ -65,6 +65,7 @@ def make_agent(
     algorithm: Algorithm,
     *,
     method: policies.Method = "exact",
+    q: float | None = None,
     optimiser: str = "adam",
     loss: str = "squared",
     acting: str = "pi",
@@ -77,6 +78,7 @@ def make_agent(
         network: maps an observation to action values `(A,)` or quantiles `(A, N)`.
         algorithm: a row of the table.
         method: how the Tsallis policy is computed.
+        q: in the place of `hp.q`, see `policies.make_policy`.
         optimiser: `adam` or `rmsprop`.
         loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
         acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.
@@ -86,7 +88,7 @@ def make_agent(
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
             raise ValueError(f"there is no {name!r}: one of {', '.join(table)}")
-    tsallis = policies.make_policy(method)
+    tsallis = policies.make_policy(method, q)
     own_policy: Policy = algorithm.policy or tsallis
     transform = OPTIMISERS[optimiser]
     error_loss = LOSSES[loss]

@@ -24,6 +24,17 @@ def is_private(path: Path) -> bool:
     )
 
 
+def prune(path: Path, most: int = 1 << 30) -> None:
+    """Remove the oldest programs until what is left has at most so many bytes."""
+    files = [(found.stat(), found) for found in path.iterdir() if found.is_file()]
+    total = sum(about.st_size for about, _ in files)
+    for about, file in sorted(files, key=lambda pair: pair[0].st_mtime):
+        if total <= most:
+            return
+        file.unlink(missing_ok=True)
+        total -= about.st_size
+
+
 def use_cache() -> Path | None:
     """Tell jax of the folder; None if there is none to be had, which costs only time."""
     if ENV in os.environ:
@@ -33,11 +44,11 @@ def use_cache() -> Path | None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(path):
             return None
+        prune(path)
     except (OSError, RuntimeError):  # no home
         return None
     import jax
 
     jax.config.update("jax_compilation_cache_dir", str(path))
-    jax.config.update("jax_compilation_cache_max_size", 1 << 30)  # the oldest go first
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     return path

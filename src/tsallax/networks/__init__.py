@@ -6,6 +6,7 @@ values `(A,)`, or quantiles `(A, N)`.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -30,23 +31,20 @@ class Dense(NamedTuple):
     bias: Float[Array, "outputs"]
 
 
-def dense(key: PRNGKeyArray, inputs: int, outputs: int) -> Dense:
-    """Weights and biases uniform on `+-1/sqrt(inputs)`."""
-    k_weight, k_bias = jax.random.split(key)
-    bound = 1 / math.sqrt(inputs)
-    return Dense(
-        jax.random.uniform(k_weight, (inputs, outputs), minval=-bound, maxval=bound),
-        jax.random.uniform(k_bias, (outputs,), minval=-bound, maxval=bound),
-    )
+def dense(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Dense]:
+    """Layers of these inputs and outputs: weights and biases uniform on `+-1/sqrt(inputs)`.
+
+    All come from one draw: the random generator is what takes long to compile here.
+    """
+    ends = list(accumulate((inputs + 1) * outputs for inputs, outputs in shapes))
+    draw = jax.random.uniform(key, (ends[-1],), minval=-1)
+    parts = jnp.split(draw, ends[:-1])
+    rows = [x.reshape(i + 1, o) / math.sqrt(i) for x, (i, o) in zip(parts, shapes, strict=True)]
+    return [Dense(x[:-1], x[-1]) for x in rows]
 
 
 def affine(layer: Dense, x: Float[Array, "*rows inputs"]) -> Float[Array, "*rows outputs"]:
     return x @ layer.weight + layer.bias.reshape((1,) * (x.ndim - 1) + (-1,))
-
-
-def _layers(key: PRNGKeyArray, sizes: Sequence[int]) -> list[Dense]:
-    keys = jax.random.split(key, len(sizes) - 1)
-    return [dense(k, i, o) for k, i, o in zip(keys, sizes[:-1], sizes[1:], strict=True)]
 
 
 def _forward(layers: Sequence[Dense], x: Float[Array, "inputs"]) -> Float[Array, "outputs"]:
@@ -64,7 +62,7 @@ def mlp(
     def apply(params, x):
         return _forward(params, x.reshape(-1).astype(jnp.float32)).reshape(head)
 
-    return Network(lambda key: _layers(key, sizes), apply)
+    return Network(lambda key: dense(key, list(pairwise(sizes))), apply)
 
 
 def minatar_conv(
@@ -83,8 +81,8 @@ def minatar_conv(
     sizes = (rows * columns * channels, *hidden, math.prod(head))
 
     def init(key):
-        k_conv, k_dense = jax.random.split(key)
-        return dense(k_conv, 9 * planes, channels), _layers(k_dense, sizes)
+        conv, *layers = dense(key, [(9 * planes, channels), *pairwise(sizes)])
+        return conv, layers
 
     def apply(params, x):
         conv, layers = params
@@ -114,11 +112,11 @@ def nature(
             f"images must be 36 x 36 or larger, not {observation[0]} x {observation[1]}"
         )
 
+    widths = (rows * columns * planes, *hidden, math.prod(head))
+
     def init(key):
-        k_conv, k_dense = jax.random.split(key)
-        keys = jax.random.split(k_conv, len(sizes))
-        convs = [dense(k, i, o) for k, (i, o) in zip(keys, sizes, strict=True)]
-        return convs, _layers(k_dense, (rows * columns * planes, *hidden, math.prod(head)))
+        layers = dense(key, [*sizes, *pairwise(widths)])
+        return layers[: len(sizes)], layers[len(sizes) :]
 
     def apply(params, x):
         convs, layers = params

@@ -100,12 +100,12 @@ def make_run(config: Config, network: Network | None = None) -> Run:
 def compiled_run(config: Config, network: Network | None = None) -> Run:
     env = envs.make(config.env, **config.env_options)
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
-    agent = own_agent(config, observation, env.num_actions, network)
+    cells = make_cells(config)
+    hp = stack_hparams(config, cells)
+    agent = own_agent(config, hp, observation, env.num_actions, network)
     reuse = config.head == "scalar"  # quantiles of every stored state would fill the memory
     schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards), reuse)
     loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
-    cells = make_cells(config)
-    hp = stack_hparams(config, cells)
     start = partial(compiled.start, loop, np.array([cell.seed for cell in cells]))
     return Run(
         config,
@@ -134,7 +134,7 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     one.close()
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
-    agent = own_agent(config, observation, num_actions, network)
+    agent = own_agent(config, hp, observation, num_actions, network)
     loop = HostLoop(make_envs, frame, agent, hp, [cell.seed for cell in cells], config)
     return Run(
         config,
@@ -151,8 +151,15 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     )
 
 
+def closed_q(hp: HParams) -> float | None:
+    """The q of all cells, if they have one for which the policy has a closed form."""
+    found = set(np.asarray(hp.q).tolist())
+    return found.pop() if len(found) == 1 and found <= {1, 2, math.inf} else None
+
+
 def own_agent(
     config: Config,
+    hp: HParams,
     observation: jax.ShapeDtypeStruct,
     num_actions: int,
     network: Network | None,
@@ -161,6 +168,7 @@ def own_agent(
         network or make_network(config, observation, num_actions),
         get_algorithm(config.algo),
         method=config.policy,
+        q=closed_q(hp),
         optimiser=config.optimiser,
         loss=config.loss,
         acting=config.acting,
