@@ -9,8 +9,8 @@ from scipy import stats
 import host_envs
 import tsallax
 from tsallax import cli, envs
-from tsallax.training import host
 from tsallax.training.config import Config, resolve
+from tsallax.training.host_programs import make_programs
 from tsallax.training.play import host_moments
 from tsallax.training.run import make_run
 from tsallax.types import Transition
@@ -185,7 +185,7 @@ def test_identical_updates_from_identical_batches():
         random.random((4, 16)) < 0.2,
         random.normal(size=(4, 16, 4)).astype(np.float32),
     )
-    programs = host.make_programs(run.agent, run.hp, [0, 1, 0, 1], sequential=False)
+    programs = make_programs(run.agent, run.hp, [0, 1, 0, 1], apart=False)
     learner = programs.init()
     cell = lambda tree, i: jax.tree.map(lambda x: x[i], tree)  # noqa: E731
     alone = [

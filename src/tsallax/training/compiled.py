@@ -37,14 +37,10 @@ def _init(loop: Loop) -> Callable[..., RunState]:
     return jax.jit(jax.vmap(loop.init))
 
 
-def over_cells(
-    function: Callable[..., Any], cells: int, sequential: bool = False
-) -> Callable[..., Any]:
+def over_cells(function: Callable[..., Any], cells: int) -> Callable[..., Any]:
     """`vmap`, but for one cell: products in a batch of one take the CPU twice as long."""
     if cells > 1:
-        mapped = jax.vmap(function, axis_name=CELLS)
-        in_turn = lambda *arguments: jax.lax.map(lambda x: function(*x), arguments)  # noqa: E731
-        return in_turn if sequential else mapped
+        return jax.vmap(function, axis_name=CELLS)
 
     def alone(*arguments):
         out = function(*jax.tree.map(lambda x: x[0], arguments))

@@ -1,74 +1,35 @@
 """Algorithm 1 around environments that live on the host.
 
-Acting and updating are the compiled loop's own functions, over all cells at once; stepping and the
-replay are NumPy's. A random draw depends on the seed and the step alone.
+Acting and updating are the compiled loop's own functions; stepping and the replay are NumPy's. A
+random draw depends on the seed and the step alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from tsallax.agents import Agent, Learner
+from tsallax.agents import Agent
 from tsallax.envs.host import HostEnvs, Moves
 from tsallax.networks import Params
 from tsallax.replay import HostRing
 from tsallax.replay.host import tables
 from tsallax.training import freeze
-from tsallax.training.compiled import cycles, over_cells
+from tsallax.training.compiled import cycles
 from tsallax.training.config import Config
 from tsallax.training.evaluate import CAP
+from tsallax.training.host_programs import Cells, make_programs
 from tsallax.training.host_state import Episodes, HostState
-from tsallax.training.loop import Metrics, epsilon_at, look_at_policy
+from tsallax.training.loop import Metrics, epsilon_at
 from tsallax.training.model import draw_actions
 from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
 Tick = Callable[[int], None]  # told the step now and then, between periods too
-
-
-class Programs(NamedTuple):
-    """What is compiled. Arrays lead with the cells; `step` is shared."""
-
-    init: Callable[..., Learner]
-    act: Callable[..., Int[jax.Array, "cells"]]
-    update: Callable[..., tuple[Learner, Float[jax.Array, "cells"]]]
-    look: Callable[..., dict[str, Float[jax.Array, "cells"]]]
-
-
-def make_programs(agent: Agent, hp: HParams, seeds: list[int], sequential: bool) -> Programs:
-    keys = jax.vmap(lambda key: jax.random.split(key, 3))(
-        jnp.stack([jax.random.key(seed) for seed in seeds])
-    )
-    each = lambda function: over_cells(function, len(seeds), sequential)  # noqa: E731
-
-    @jax.jit
-    def act(params, observation, step):
-        def one(params, observation, hp, key):
-            key = jax.random.fold_in(key, step)
-            return agent.act(params, observation, epsilon_at(step, hp), hp, key)
-
-        return each(one)(params, observation, hp, keys[:, 1])
-
-    def update(learner, batch, step):
-        def one(learner, batch, hp, key):
-            return agent.update(learner, batch, hp, jax.random.fold_in(key, step))
-
-        return each(one)(learner, batch, hp, keys[:, 2])
-
-    @jax.jit
-    def look(learner, seen):
-        return each(lambda *x: look_at_policy(agent, *x))(learner, seen, hp)
-
-    def init() -> Learner:
-        learner = jax.jit(each(agent.init))(keys[:, 0])
-        return jax.tree.map(jnp.copy, learner)  # no two leaves share a buffer: all are donated
-
-    return Programs(init, act, jax.jit(update, donate_argnums=0), look)
 
 
 def draws(seeds: list[int], step: int) -> list[np.random.Generator]:
@@ -100,8 +61,8 @@ class HostLoop:
         self.make_envs, self.frame, self.agent, self.hp = make_envs, frame, agent, hp
         self.seeds, self.config = seeds, config
         # A grouped convolution, which `vmap` makes, is slow on a CPU.
-        sequential = config.network == "nature" and jax.default_backend() == "cpu"
-        self.programs = make_programs(agent, hp, seeds, sequential)
+        grouped = config.network == "nature" and jax.default_backend() == "cpu"
+        self.programs = make_programs(agent, hp, seeds, apart=len(seeds) == 1 or grouped)
 
     @cached_property
     def envs(self) -> HostEnvs:
@@ -117,7 +78,8 @@ class HostLoop:
     def _blank(self) -> HostState:
         cells = len(self.seeds)
         ring, zeros = self._ring(cells, self.config.buffer), np.zeros(cells, int)
-        return HostState(zeros, self.programs.init(), ring, Episodes(cells), zeros - 1)
+        held = self.programs.init()
+        return HostState(zeros, self.programs, held, ring, Episodes(cells), zeros - 1)
 
     def specs(self, about: Mapping[str, Any]) -> dict[str, Spec]:
         """What a frozen state holds that said this `about` itself; all there can be, if nothing."""
@@ -128,10 +90,11 @@ class HostLoop:
         cells = len(self.seeds)
         replay = tables(cells, used, spec.shape, spec.dtype)
         numbers = {"step": Spec((cells,), np.int64), "diverged": Spec((cells,), np.int64)}
+        learner = jax.eval_shape(lambda: self.programs.stack(self.programs.init()))
         return {
             **numbers,
             **{f"replay.{name}": Spec(*shape) for name, shape in replay.items()},
-            **freeze.specs({"learner": jax.eval_shape(self.programs.init)}),
+            **freeze.specs({"learner": learner}),
         }
 
     def thaw(self, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> HostState:
@@ -173,7 +136,7 @@ class HostLoop:
     ) -> Float[np.ndarray, "cells episodes"]:
         """Raw returns of the same `episodes` seeds for every cell, in environments of their own."""
         envs = self.make_envs(len(self.seeds))
-        look = jax.jit(over_cells(self.agent.policy, len(self.seeds)))
+        held = self.programs.unstack(params)
         found = []
         for episode in range(episodes):
             ring = self._ring(len(self.seeds), 1)
@@ -181,7 +144,7 @@ class HostLoop:
             total, open_ = np.zeros(len(self.seeds)), np.ones(len(self.seeds), bool)
             random = np.random.default_rng([seed, episode])
             for _ in range(CAP):
-                Q, pi = map(np.asarray, look(params, ring.current(), self.hp))
+                Q, pi = map(np.asarray, self.programs.policy(held, ring.current()))
                 draw = random.random()  # shared: a cell's episode does not depend on the others
                 action = Q.argmax(-1) if greedy else draw_actions(pi, draw)
                 moves = envs.step(action)
@@ -202,7 +165,7 @@ class HostLoop:
 
     def _environment_step(self, state: HostState, step: int) -> None:
         observation = state.replay.current()
-        action = np.asarray(self.programs.act(state.learner.params, observation, step))
+        action = np.asarray(self.programs.act(state.held, observation, step))
         moves = self.envs.step(action)
         state.step += 1
         self._stop_failed(state)
@@ -210,9 +173,9 @@ class HostLoop:
         _add(state.replay, state.alive, action, reward, moves)
         state.episodes.add(moves.reward, moves.over & state.alive)
 
-    def _update(self, state: HostState, step: int) -> Float[jax.Array, "cells"]:
+    def _update(self, state: HostState, step: int) -> Float[Cells, "cells"]:
         batch = state.replay.sample(draws(self.seeds, step), self.config.batch)
-        state.learner, loss = self.programs.update(state.learner, batch, step)
+        state.held, loss = self.programs.update(state.held, batch, step)
         bad = ~np.isfinite(loss) & (state.diverged < 0)
         state.diverged = np.where(bad, step + 1, state.diverged)
         return loss
@@ -220,9 +183,7 @@ class HostLoop:
     def _close_period(self, state: HostState, losses: list[Any], copy: bool) -> Metrics:
         step, episodes = int(state.step[0]), state.episodes
         for cell, kept in state.kept.items():  # a stopped cell's column went on with old data
-            state.learner = jax.tree.map(
-                lambda x, old, at=cell: x.at[at].set(old), state.learner, kept
-            )
+            state.held = self.programs.put(state.held, cell, kept)
         seen = state.replay.sample(draws(self.seeds, step), self.config.batch).observation
         cells = len(self.seeds)
         numbers: dict[str, Any] = {
@@ -230,15 +191,14 @@ class HostLoop:
             "episode_length": episodes.mean(episodes.lengths),
             "loss": np.mean(losses, 0) if losses else np.full(cells, np.nan),
             "epsilon": np.asarray(jax.vmap(epsilon_at, (None, 0))(jnp.asarray(step), self.hp)),
-            **{name: np.asarray(x) for name, x in self.programs.look(state.learner, seen).items()},
+            **{name: np.asarray(x) for name, x in self.programs.look(state.held, seen).items()},
         }
         numbers = {name: np.where(state.alive, x, np.nan) for name, x in numbers.items()}
         numbers |= {"step": state.step.copy(), "episodes": episodes.ended}
         metrics = Metrics(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
         episodes.clear()
         if copy:
-            copied = jax.vmap(self.agent.copy_target)(state.learner)
-            state.learner = jax.tree.map(jnp.copy, copied)
+            state.held = self.programs.copy(state.held)
         return metrics
 
     def _stop_failed(self, state: HostState) -> None:
@@ -246,7 +206,7 @@ class HostLoop:
         for cell, message in self.envs.failures.items():
             if cell not in state.stopped:
                 state.stopped[cell] = f"stopped at step {int(state.step[0]):,}: {message}"
-                state.kept[cell] = jax.tree.map(lambda x, at=cell: np.asarray(x[at]), state.learner)
+                state.kept[cell] = self.programs.take(state.held, cell)
         if not state.alive.any():
             raise ValueError(f"every environment failed; the first {state.stopped[0]}")
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tsallax.agents import Learner
 from tsallax.replay import HostRing
 from tsallax.training import freeze
+from tsallax.training.host_programs import Held, Programs
 
 
 class Episodes:
@@ -41,12 +41,18 @@ class HostState:
     """Everything that a run is, but for what the environments keep to themselves."""
 
     step: Int[np.ndarray, "cells"]
-    learner: Learner
+    programs: Programs
+    held: Held  # the learners, as the programs hold them
     replay: HostRing
     episodes: Episodes
     diverged: Int[np.ndarray, "cells"]
     stopped: dict[int, str] = field(default_factory=dict)  # cells whose environment failed
     kept: dict[int, Learner] = field(default_factory=dict)  # and their last good learners
+
+    @property
+    def learner(self) -> Learner:
+        """Of all cells, with a leading axis; used up by the next update."""
+        return self.programs.stack(self.held)
 
     @property
     def alive(self) -> Bool[np.ndarray, "cells"]:
@@ -66,11 +72,10 @@ class HostState:
     def thaw(self, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Become the state that was frozen. Running episodes are not counted."""
         self.step, self.diverged = arrays["step"].copy(), arrays["diverged"].copy()
-        self.learner = freeze.thaw({"learner": self.learner}, arrays)["learner"]
+        learner = freeze.thaw({"learner": self.learner}, arrays)["learner"]
+        self.held = self.programs.unstack(learner)
         self.replay.fill(
             {n.removeprefix("replay."): x for n, x in arrays.items() if n.startswith("replay.")}
         )
         self.stopped = {int(i): str(why) for i, why in about["stopped"].items()}
-        self.kept = {
-            i: jax.tree.map(lambda x, at=i: np.asarray(x[at]), self.learner) for i in self.stopped
-        }
+        self.kept = {i: self.programs.take(self.held, i) for i in self.stopped}
