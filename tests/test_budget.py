@@ -42,7 +42,7 @@ def counted(env: str, algo: str):
     ends = tuple(jax.ShapeDtypeStruct((n, actions), jnp.float32) for _ in range(2))
     program = jax.jit(run.agent.update, donate_argnums=0)
     compiled = program.lower(learner, batch, hp, jax.random.key(0), ends).compile()
-    return compiled.cost_analysis(), products(env, n)
+    return compiled.cost_analysis() or {}, products(env, n)
 
 
 def transitions(n, shape, dtype):
