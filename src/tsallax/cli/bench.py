@@ -34,10 +34,14 @@ def run(rounds: int = 3) -> None:
     for column in ("what", "measured", "ratio", "wanted"):
         table.add_column(column, justify="left" if column == "what" else "right")
     speed, limit = (gym.train_period / best[name] for name in ("gym", "matmul"))
-    table.add_row("gym preset, one seed, steps/s", f"{speed:,.0f}", "", "")
-    table.add_row("matmul limit, steps/s", f"{limit:,.0f}", f"{speed / limit:.2f}", ">= 0.65")
-    growth = best["1e6"] / best["1e4"]
-    table.add_row("update, buffer 1e6 against 1e4", "", f"{growth:.2f}", "<= 1.10")
+    table.add_row("matmul limit of a plain TAL update, steps/s", f"{limit:,.0f}", "", "")
+    table.add_row(
+        "gym preset, one seed, steps/s", f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65"
+    )
+    for size in ("1e4", "1e6"):  # in a small one the same observations are drawn again and again
+        speed = gym.train_period / best[size]
+        row = f"the same with a buffer of {size}"
+        table.add_row(row, f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65")
     crowd = best["8 seeds"] / 8 / best["gym"]
     table.add_row("cost a seed, 8 vmapped against 1", "", f"{crowd:.2f}", "<= 1.15")
     megabytes = replay_bytes("MinAtar/Breakout") / 1e6
@@ -46,10 +50,12 @@ def run(rounds: int = 3) -> None:
 
 
 def loop_timer(built: Run) -> Callable[[], float]:
-    """Seconds an update of all cells, over one whole target period after the warm-up."""
+    """Seconds an update of all cells, over one whole target period, the replay full."""
     config = built.config
-    periods = built.train(built.start())
-    for _ in range(2):  # the warm-up's program and the plain one: compiled
+    state = built.start()
+    full = jnp.full_like(state.replay.added, config.buffer)  # of empty observations, but full
+    periods = built.train(state._replace(replay=state.replay._replace(added=full)))
+    for _ in range(1 + -(-config.warmup // config.target_period)):  # compiled, and past the warm-up
         jax.block_until_ready(next(periods))
 
     def measure() -> float:
