@@ -105,6 +105,19 @@ def test_weights_must_be_those_of_the_run(finished, tmp_path):
         folder.load_weights(copy, about, like)
 
 
+@pytest.mark.parametrize("versions", [{"tsallax": "9.9"}, {}, None])
+def test_a_folder_of_another_version_is_refused(finished, tmp_path, capsys, versions):
+    (tmp_path / "other").mkdir()
+    about = json.loads((finished / "run.json").read_text())
+    text = json.dumps({**about, "schema": 99, "versions": versions})
+    (tmp_path / "other" / "run.json").write_text(text)
+    assert cli.main(["evaluate", str(tmp_path / "other")]) == 2
+    error = capsys.readouterr().err
+    assert "has schema 99" in error
+    assert "reads 2" in error
+    assert ("for tsallax 9.9" in error) == bool(versions)
+
+
 def test_list_names_everything(capsys):
     assert cli.main(["list"]) == 0
     out = capsys.readouterr().out

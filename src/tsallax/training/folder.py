@@ -24,7 +24,7 @@ from tsallax.training.loop import Metrics
 from tsallax.training.run import Cell
 from tsallax.training.tensors import Digest, Spec
 
-SCHEMA = 1
+SCHEMA = 2
 LONGEST = 1 << 24  # bytes of a run.json
 RUN, METRICS, TIMING, WEIGHTS, CURVES = (
     "run.json",
@@ -241,7 +241,13 @@ def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"{path} has a damaged {RUN}") from None
     if schema != SCHEMA:
-        raise ValueError(f"{path} has schema {str(schema)[:20]}; this version reads {SCHEMA}")
+        writer = (
+            about["versions"].get("tsallax") if isinstance(about.get("versions"), dict) else "?"
+        )
+        raise ValueError(
+            f"{path} has schema {str(schema)[:20]}, for tsallax {str(writer)[:20]}; "
+            f"this is {__version__} and reads {SCHEMA}"
+        )
     if not status:
         raise ValueError(f"{path} has a damaged {RUN}: its status is none")
     env = str(config.get("env")) if isinstance(config, dict) else ""
