@@ -16,13 +16,14 @@ UNSEEN = {"__init__", "__main__", "_version", "_jaxlib"}  # not rooms of docs/ar
 BESIDE = {"networks", "replay", "envs"}
 BELOW: dict[str, set[str]] = {
     "types": set(),
+    "stats": set(),
     **{room: {"types"} for room in BESIDE},
     "policies": {"types"},
     "operators": {"types", "policies"},
     "tabular": {"types", "policies", "operators"},
     "agents": {"types", "policies", "operators"} | BESIDE,
 }
-_under = {"types", "policies", "operators", "tabular", "agents"} | BESIDE
+_under = {"types", "stats", "policies", "operators", "tabular", "agents"} | BESIDE
 for _room in ("training", "experiments", "report", "api", "cli", "__main__"):
     BELOW[_room] = set(_under)
     _under.add(_room)
@@ -77,6 +78,9 @@ def test_imports_go_downward(path):
         ("envs", "from tsallax.policies import greedy", {"policies"}),
         ("checks", "from tsallax.types import HParams", {"types"}),
         ("types", "from .cli import main", {"cli"}),
+        ("stats", "from tsallax.types import HParams", {"types"}),
+        ("agents", "from tsallax.stats import iqm", {"stats"}),
+        ("report", "from tsallax.stats import iqm", set()),
         ("types", "from tsallax.attic import box", {"attic"}),
         ("cli", "import jax\nfrom tsallax import __version__, checks, report", set()),
         ("training", "from tsallax.envs import make", set()),

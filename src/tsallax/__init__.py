@@ -11,7 +11,7 @@ from tsallax._jaxlib import guard, is_command
 from tsallax._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
-    from tsallax import envs, operators, policies, tabular, types
+    from tsallax import envs, operators, policies, stats, tabular, types
     from tsallax.api import load, train
     from tsallax.operators import ALGORITHMS, make_hparams
     from tsallax.policies import tsallis_policy, tsallis_value
@@ -32,9 +32,10 @@ _ROOMS = (
     "envs",
     "operators",
     "policies",
+    "stats",
     "tabular",
     "types",
-)  # subpackages reachable as attributes: `tsallax.envs`
+)  # modules reachable as attributes: `tsallax.envs`
 
 __all__ = [
     "ALGORITHMS",
@@ -46,6 +47,7 @@ __all__ = [
     "make_hparams",
     "operators",
     "policies",
+    "stats",
     "tabular",
     "train",
     "tsallis_policy",
