@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 
 from tsallax import cli
+from tsallax.cli.display import Display
+from tsallax.cli.errors import one_line
 from tsallax.report.curves import read_curves, smooth
 from tsallax.training import folder
+from tsallax.training.config import Config, resolve
 from tsallax.training.loop import Metrics
 from tsallax.training.run import make_run
 
@@ -144,11 +147,18 @@ def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, 
 
 
 def test_text_from_outside_is_shown_on_one_line_without_control_characters(capsys):
-    assert cli.main(["train", "\x1b[2J\nCart[red]Pole"]) == 2
-    error = capsys.readouterr().err
-    assert "\\x1b[2J\\nCart[red]Pole" in error
-    assert error.count("\n") == 1
-    assert error[:-1].isprintable()
+    def fails():
+        raise ValueError("\x1b[2J\nCart[red]Pole")
+
+    assert one_line(fails)() == 2
+    assert capsys.readouterr().err == "tsallax: \\x1b[2J\\nCart[red]Pole\n"
+    with Display("\x1b]0;title\x07 [red]", ["seed 0"], 10) as show:
+        metrics = Metrics(*(np.zeros(1) for _ in Metrics._fields))
+        show(10, metrics, {0: "stopped: \x1b[31mred\nnext"})
+    shown = capsys.readouterr().out
+    assert "\\x1b]0;title\\x07 [red]" in shown
+    assert "seed 0: stopped: \\x1b[31mred\\nnext" in shown
+    assert "\x1b" not in shown
 
 
 def test_folder_in_use_is_left_alone(finished, capsys):
@@ -173,6 +183,15 @@ def test_unwritable_and_full_disks(tmp_path, capsys, monkeypatch):
     assert "No space left on device" in capsys.readouterr().err
     about = json.loads((tmp_path / "full" / "run.json").read_text())
     assert about["status"] == "failed"
+
+
+def test_a_run_is_done_though_its_checkpoints_cannot_be_removed(tmp_path, monkeypatch):
+    def refuse(_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(folder.checkpoint, "remove", refuse)
+    folder.Folder(tmp_path / "run", resolve(Config("CartPole-v1")), []).close("done")
+    assert folder.read_about(tmp_path / "run")["status"] == "done"
 
 
 def test_curves_skip_holes(tmp_path):
