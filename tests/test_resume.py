@@ -157,10 +157,12 @@ COMMAND = [
 
 
 def test_two_signals_stop_at_once():
-    with Interrupt() as interrupt:
+    told = []
+    with Interrupt(lambda: told.append(None)) as interrupt:
         assert not interrupt.asked
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupt.asked
+        assert len(told) == 1
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
 

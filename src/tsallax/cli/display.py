@@ -1,5 +1,6 @@
 """What a run shows while it goes on: live on a terminal, a plain line now and then elsewhere."""
 
+import os
 import time
 from typing import Any
 
@@ -66,6 +67,14 @@ class Display:
     def __exit__(self, *_: Any) -> None:
         if self.console.is_terminal:
             self.live.stop()
+
+    def stopping(self) -> None:
+        """For a signal: a print could meet one under way, so a live title waits its turn."""
+        note = "stopping at the end of this target period; once more: at once"
+        if self.console.is_terminal:
+            self.title = f"{self.title}: {note}"
+        else:
+            os.write(2, f"{note}\n".encode())
 
     def tick(self, step: int) -> None:
         """Between two periods: how far it is, once a second at most."""

@@ -1,9 +1,9 @@
 """`tsallax train`: train one algorithm, many seeds and numbers side by side."""
 
 import contextlib
-import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,8 +79,8 @@ def run(
 class Interrupt:
     """The first SIGINT or SIGTERM ends the run after the period under way, another at once."""
 
-    def __init__(self) -> None:
-        self.asked = False
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self.asked, self.tell = False, tell
 
     def __enter__(self) -> "Interrupt":
         self.old = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
@@ -90,7 +90,7 @@ class Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        os.write(2, b"\nstopping at the end of this target period; once more: at once\n")
+        self.tell()
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self.old.items():
@@ -117,7 +117,7 @@ def _train(run: Run, folder: Folder, state: Any):
     labels = [cell.label(folder.varied) for cell in run.cells]
     begin, params, recent = time.monotonic(), None, []
     saved, saved_step = begin, int(state.step[0])
-    with Interrupt() as interrupt, Display(title, labels, config.steps) as show:
+    with Display(title, labels, config.steps) as show, Interrupt(show.stopping) as interrupt:
         for step, state, metrics, evaluation, stopped in session(run, state, show.tick):  # noqa: B020
             params = state.learner.params
             folder.add(metrics, evaluation)
