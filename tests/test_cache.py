@@ -5,7 +5,7 @@ import os
 import jax
 import pytest
 
-from tsallax.cli import cache
+from tsallax.training import cache
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from safetensors.numpy import load_file
 import faults
 import host_envs  # noqa: F401 (registers)
 from tsallax import cli
-from tsallax.cli.train import Interrupt
 from tsallax.training import checkpoint
+from tsallax.training.conduct import Interrupt
 from tsallax.training.config import Config, resolve
 from tsallax.training.folder import Folder, last_checkpoint
 from tsallax.training.run import make_run

@@ -22,8 +22,12 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "train": Command("tsallax.cli.train", "train one algorithm: seeds x numbers as one program"),
+    "watch": Command("tsallax.cli.watch", "a run of another process, as it goes on"),
     "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
     "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
+    "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
+    "sweep": Command("tsallax.cli.sweep", "a study of your own: environments x algorithms x ..."),
+    "claims": Command("tsallax.cli.claims", "the paper's claims C1 to C14, a verdict on each"),
     "list": Command(
         "tsallax.cli.listing", "algorithms with their equations, environments, presets"
     ),

@@ -88,22 +88,31 @@ class Display:
         else:
             self.console.print(note, highlight=False)
 
-    def _progress(self, step: int, now: float) -> tuple[str, float]:
+    def _progress(self, step: int, now: float, known: float | None = None) -> tuple[str, float]:
         since, first = self.warm or (self.begin, 0)
-        speed = (step - first) * len(self.labels) / max(now - since, 1e-9)
+        speed = known or (step - first) * len(self.labels) / max(now - since, 1e-9)
         self.warm = self.warm or (now, step)
         left = (self.steps - step) * len(self.labels) / max(speed, 1e-9)
         note = f"{step:,} / {self.steps:,} steps   {speed:,.0f} steps/s   {duration(left)} left"
         self.progress.update(self.task, completed=step, note=note)
         return note, speed
 
-    def __call__(self, step: int, metrics: Any, stopped: dict[int, str] | None = None) -> float:
-        """Shows the metrics, returns the speed: environment steps a second, all cells together."""
+    def __call__(
+        self,
+        step: int,
+        metrics: Any,
+        stopped: dict[int, str] | None = None,
+        speed: float | None = None,
+    ) -> float:
+        """Shows the metrics, returns the speed: environment steps a second, all cells together.
+
+        It is measured, unless it is given.
+        """
         now = time.monotonic()
         self.metrics, self.stopped = metrics, stopped or {}
         for series, value in zip(self.returns, metrics.episode_return, strict=True):
             series.append(float(value))
-        note, speed = self._progress(step, now)
+        note, speed = self._progress(step, now, speed)
         self.ticked = now
         if self.console.is_terminal:
             self._draw(metrics)

@@ -26,7 +26,7 @@ def run(
         seed: of the episodes.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
-    from tsallax.cli.cache import use_cache
+    from tsallax.training.cache import use_cache
     from tsallax.training.config import varied
     from tsallax.training.folder import load_weights, read_about
     from tsallax.training.run import make_run

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from tsallax.api import best_cell, load
 from tsallax.cli import board
-from tsallax.cli.cache import use_cache
 from tsallax.cli.errors import one_line
 from tsallax.envs import make, make_host
 from tsallax.envs.minatar import GAMES
 from tsallax.report import video
+from tsallax.training.cache import use_cache
 from tsallax.training.config import Config, varied
 from tsallax.training.folder import read_about
 from tsallax.training.play import Moment, host_moments, moments

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Int
 
 from tsallax.training.config import Config
@@ -32,7 +33,7 @@ def start(loop: Loop, seeds: Int[np.ndarray, "cells"]) -> RunState:
     return jax.tree.map(jnp.copy, state)  # no two leaves share a buffer: all are donated
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _init(loop: Loop) -> Callable[..., RunState]:
     return jax.jit(jax.vmap(loop.init))
 
@@ -55,6 +56,7 @@ def train(
     hp: HParams,
     state: RunState,
     tick: Callable[[int], None] | None = None,
+    devices: int = 1,
 ) -> Iterator[tuple[RunState, Metrics]]:
     """The states and metrics after each target period; the state passed in is used up.
 
@@ -64,17 +66,26 @@ def train(
     most = config.target_period // config.train_period
     for shape in cycles(config, int(state.step[0])):
         period = Period(**shape, steps=config.train_period, most=most)
-        state, metrics = program(loop, len(state.step), most)(state, hp, period)
+        state, metrics = program(loop, len(state.step), most, devices)(state, hp, period)
         yield state, jax.tree.map(np.asarray, metrics)
 
 
-@lru_cache(maxsize=16)
-def program(loop: Loop, cells: int, most: int) -> Callable[..., Any]:
-    """A target period of all cells, compiled when it is first called."""
-    largest = {"most": lambda n: jax.lax.pmax(n, CELLS)} if cells > 1 else {}
+@lru_cache(maxsize=32)
+def program(loop: Loop, cells: int, most: int, devices: int = 1) -> Callable[..., Any]:
+    """A target period of all cells, compiled when it is first called.
+
+    On several devices each has its share of the cells, and they have nothing to say to each other.
+    """
+    share = cells // devices
+    largest = {"most": lambda n: jax.lax.pmax(n, CELLS)} if share > 1 else {}
 
     def run(state: RunState, hp: HParams, period: Period) -> tuple[RunState, Metrics]:
         cycle = partial(loop.cycle, period=period._replace(most=most), **largest)
-        return over_cells(cycle, cells)(state, hp)
+        return over_cells(cycle, share)(state, hp)
 
+    if devices > 1:
+        mesh, own = jax.make_mesh((devices,), ("devices",)), P("devices")
+        run = jax.shard_map(
+            run, mesh=mesh, in_specs=(own, own, P()), out_specs=own, check_vma=False
+        )
     return jax.jit(run, donate_argnums=0)

@@ -133,7 +133,7 @@ class Folder:
             os.close(self._lock)
 
     def write_about(self) -> None:
-        write_atomically(self.path / RUN, json.dumps(_plain(self.about), indent=2) + "\n")
+        write_atomically(self.path / RUN, json.dumps(plain(self.about), indent=2) + "\n")
 
     def _append(self, name: str, rows: Iterable[Iterable[Any]]) -> None:
         with (self.path / name).open("a", newline="") as file:
@@ -158,7 +158,7 @@ def lock(path: Path) -> int:
 
 
 def config_digest(config: Config) -> str:
-    text = json.dumps(_plain(dataclasses.asdict(config)), sort_keys=True)
+    text = json.dumps(plain(dataclasses.asdict(config)), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -257,10 +257,10 @@ def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
     return {**about, "config": from_json(config)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no infinity: it is written as a word that `float` reads."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value

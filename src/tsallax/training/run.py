@@ -3,7 +3,8 @@
 import math
 import os
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,15 +14,16 @@ from jaxtyping import Float
 
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
+from tsallax.envs.base import Environment
 from tsallax.envs.host import HostEnvs
 from tsallax.networks import Network, Params, minatar_conv, mlp, nature
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
 from tsallax.training import compiled, freeze
-from tsallax.training.config import Config, grid
+from tsallax.training.config import RANGES, Config, grid
 from tsallax.training.evaluate import evaluate
 from tsallax.training.host import HostLoop
-from tsallax.training.loop import Metrics, Schedule, make_loop
+from tsallax.training.loop import Loop, Metrics, Schedule, make_loop
 from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
@@ -92,20 +94,26 @@ def stacked(network: Network) -> Network:
     return Network(network.init, apply)
 
 
-def make_run(config: Config, network: Network | None = None) -> Run:
-    """The functions of a resolved configuration; `network` may be a user's own pair."""
-    return (compiled_run if config.loop == "compiled" else host_run)(config, network)
+def make_run(config: Config, network: Network | None = None, devices: int = 1) -> Run:
+    """The functions of a resolved configuration.
+
+    Args:
+        config: the configuration.
+        network: a user's own pair, if it is not the configuration's.
+        devices: of this host, among which the cells of a compiled run are shared out.
+    """
+    if config.loop == "compiled":
+        return compiled_run(config, network, devices)
+    if devices > 1:
+        raise ValueError("several devices are for environments that are compiled: `tsallax list`")
+    return host_run(config, network)
 
 
-def compiled_run(config: Config, network: Network | None = None) -> Run:
-    env = envs.make(config.env, **config.env_options)
-    observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
+def compiled_run(config: Config, network: Network | None = None, devices: int = 1) -> Run:
     cells = make_cells(config)
+    check_devices(len(cells), devices)
     hp = stack_hparams(config, cells)
-    agent = own_agent(config, hp, observation, env.num_actions, network)
-    reuse = config.head == "scalar"  # quantiles of every stored state would fill the memory
-    schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards), reuse)
-    loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
+    env, observation, agent, loop = compiled_parts(shape_of(config), closed_q(hp), network)
     start = partial(compiled.start, loop, np.array([cell.seed for cell in cells]))
     return Run(
         config,
@@ -114,12 +122,45 @@ def compiled_run(config: Config, network: Network | None = None) -> Run:
         hp,
         observation,
         start,
-        train=partial(compiled.train, loop, config, hp),
+        train=partial(compiled.train, loop, config, hp, devices=devices),
         evaluate=partial(evaluate, env, agent, hp),
         freeze=lambda state: (freeze.freeze(state), {}),
         specs=lambda about: freeze.specs(jax.eval_shape(start)),
         thaw=lambda arrays, about: freeze.thaw(jax.eval_shape(start), arrays),
     )
+
+
+def check_devices(cells: int, devices: int) -> None:
+    there = jax.local_device_count()
+    if not 1 <= devices <= there:
+        raise ValueError(f"devices must be 1 to {there}, the number there is here, not {devices}")
+    if cells % devices:
+        raise ValueError(f"{cells} runs side by side cannot be shared out to {devices} devices")
+
+
+@lru_cache(maxsize=32)
+def compiled_parts(
+    config: Config, q: float | None, network: Network | None
+) -> tuple[Environment, jax.ShapeDtypeStruct, Agent, Loop]:
+    """What runs of the same shape share, so that one process compiles it once."""
+    env = envs.make(config.env, **config.env_options)
+    observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
+    agent = own_agent(config, q, observation, env.num_actions, network)
+    reuse = config.head == "scalar"  # quantiles of every stored state would fill the memory
+    schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards), reuse)
+    loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
+    return env, observation, agent, loop
+
+
+def shape_of(config: Config) -> Config:
+    """Without what the compiled program is given: numbers, seeds and how long it runs.
+
+    Of the bound on the gradient, whether there is one.
+    """
+    clipped = any(map(math.isfinite, config.max_grad_norm))
+    own = {"seeds": 1, "first_seed": 0, "steps": 1, "tag": ""}
+    own["max_grad_norm"] = (1.0 if clipped else math.inf,)
+    return replace(config, **{**dict.fromkeys(RANGES, ()), **own})
 
 
 def host_run(config: Config, network: Network | None = None) -> Run:
@@ -134,7 +175,7 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     one.close()
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
-    agent = own_agent(config, hp, observation, num_actions, network)
+    agent = own_agent(config, closed_q(hp), observation, num_actions, network)
     loop = HostLoop(make_envs, frame, agent, hp, [cell.seed for cell in cells], config)
     return Run(
         config,
@@ -159,7 +200,7 @@ def closed_q(hp: HParams) -> float | None:
 
 def own_agent(
     config: Config,
-    hp: HParams,
+    q: float | None,
     observation: jax.ShapeDtypeStruct,
     num_actions: int,
     network: Network | None,
@@ -168,7 +209,7 @@ def own_agent(
         network or make_network(config, observation, num_actions),
         get_algorithm(config.algo),
         method=config.policy,
-        q=closed_q(hp),
+        q=q,
         optimiser=config.optimiser,
         loss=config.loss,
         acting=config.acting,

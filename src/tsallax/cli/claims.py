@@ -1,0 +1,48 @@
+"""`tsallax claims`: the paper's claims C1 to C14, with a verdict on each."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from tsallax.cli.errors import one_line
+from tsallax.experiments.verdicts import HOLDS, NOT
+from tsallax.report.scores import score_tables
+from tsallax.report.verdicts import judge, markdown, put, read_results
+
+COLOURS = {HOLDS: "green", NOT: "red"}
+
+
+@one_line
+def run(
+    results: Annotated[Path, tyro.conf.Positional] = Path("results/quick"),
+    write: Path | None = None,
+) -> None:
+    """Judge the paper's claims by the results of `tsallax reproduce`.
+
+    Scores are on the scale from random actions (0) to solved (1). A verdict of *holds* or *does
+    not* needs p <= 0.05; with few seeds it is *cannot say*.
+
+    Args:
+        results: a folder of one scale, such as results/quick.
+        write: a page with places for this table and for the final scores, such as
+            docs/reproduction.md.
+    """
+    tables, abouts = read_results(results)
+    judged = judge(tables)
+    if write is not None:
+        put(write, "claims", markdown(judged))
+        put(write, "scores", score_tables(tables, abouts))
+    table = Table(title=f"The claims at scale {abouts[0]['scale']!r}", title_justify="left")
+    for column in ("claim", "reading", "verdict", "what was measured"):
+        table.add_column(column)
+    for claim, findings in judged:
+        for i, found in enumerate(findings):
+            name = f"{claim.name} {claim.text}" if not i else ""
+            words = found.missing or "\n".join(f"{c.text} ({c.verdict})" for c in found.checks)
+            colour = COLOURS.get(found.verdict, "dim")
+            table.add_row(name, found.reading, f"[{colour}]{found.verdict}[/]", words)
+        table.add_section()
+    Console().print(table)

@@ -1,0 +1,83 @@
+"""Live logs elsewhere: TensorBoard and Weights & Biases. Each is imported only when asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tsallax.training.conduct import Watch
+from tsallax.training.config import Config
+from tsallax.training.loop import Metrics
+
+Log = Literal["tensorboard", "wandb"]
+Write = Callable[[int, dict[str, float]], None]
+
+
+class Logged:
+    """A watch that also writes each cell's metrics to logs, which begin with the first ones.
+
+    Before that the run's folder may not be there.
+    """
+
+    def __init__(self, watch: Watch, labels: Sequence[str], start: Callable[[], list[Write]]):
+        self.watch, self.labels, self.start = watch, labels, start
+        self.writers: list[Write] | None = None
+
+    def tick(self, step: int) -> None:
+        self.watch.tick(step)
+
+    def __call__(self, step: int, metrics: Metrics, stopped: dict[int, str]) -> float:
+        speed = self.watch(step, metrics, stopped)
+        if self.writers is None:
+            self.writers = self.start()
+        values = {
+            f"{name}/{label}": float(value)
+            for name, column in metrics._asdict().items()
+            if name != "step"
+            for label, value in zip(self.labels, np.asarray(column), strict=True)
+            if np.isfinite(value)
+        }
+        for write in self.writers:
+            write(step, {**values, "steps_per_second": speed})
+        return speed
+
+
+PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
+
+
+def check_logs(names: Sequence[Log]) -> None:
+    """Say what is missing before the run begins."""
+    for name in names:
+        if find_spec(PACKAGES[name]) is None:
+            raise ValueError(f"{PACKAGES[name]} is not installed: pip install 'tsallax[logs]'")
+
+
+def make_writers(names: Sequence[Log], path: Path, config: Config) -> list[Write]:
+    makers = {"tensorboard": tensorboard, "wandb": weights_and_biases}
+    return [makers[name](path, config) for name in dict.fromkeys(names)]
+
+
+def tensorboard(path: Path, config: Config) -> Write:
+    """Event files in the run's folder: `tensorboard --logdir RUN`."""
+    from tensorboardX import SummaryWriter
+
+    writer = SummaryWriter(str(path / "tensorboard"))
+    writer.add_text("config", "\n".join(f"    {k}: {v}" for k, v in asdict(config).items()))
+
+    def write(step: int, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            writer.add_scalar(name, value, step)
+        writer.flush()
+
+    return write
+
+
+def weights_and_biases(path: Path, config: Config) -> Write:
+    """A run of the project `tsallax`; offline with WANDB_MODE=offline."""
+    import wandb
+
+    run = wandb.init(project="tsallax", name=path.name, dir=str(path), config=asdict(config))
+    return lambda step, values: run.log(values, step=step)

@@ -1,0 +1,34 @@
+"""`tsallax reproduce`: the paper's figures, and our own studies."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from tsallax.cli.errors import one_line
+from tsallax.cli.sweeping import Where, carry_out
+from tsallax.experiments.study import load, names
+
+
+@one_line
+def run(
+    studies: Annotated[tuple[str, ...], tyro.conf.Positional],
+    scale: Literal["smoke", "quick", "full"] = "quick",
+    out: Path = Path("results"),
+    where: Annotated[Where, tyro.conf.arg(name="")] = Where(),  # noqa: B008
+) -> int:
+    """Reproduce figures of the paper: fig1 to fig10, our own studies by their names, or all.
+
+    Stopped and started again, it does what is missing. Figures share the runs that they have in
+    common.
+
+    Args:
+        studies: which; `all` for all of them.
+        scale: smoke (a test), quick (hours) or full (the paper's steps and seeds).
+        out: the folder of the results.
+        where: who does the work.
+    """
+    wanted = names() if studies == ("all",) else list(studies)
+    if not wanted:
+        raise ValueError(f"which one? all, {', '.join(names())}")
+    return carry_out([load(name) for name in wanted], scale, out, where)

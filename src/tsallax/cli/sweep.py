@@ -1,0 +1,32 @@
+"""`tsallax sweep`: a user's own study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from tsallax.cli.errors import one_line
+from tsallax.cli.sweeping import Where, carry_out
+from tsallax.experiments.study import read
+
+
+@one_line
+def run(
+    study: Annotated[Path, tyro.conf.Positional],
+    out: Path | None = None,
+    scale: str = "",
+    where: Annotated[Where, tyro.conf.arg(name="")] = Where(),  # noqa: B008
+) -> int:
+    """Run every setting of a study: environments x algorithms x numbers x seeds.
+
+    Stopped and started again, it does what is missing. The format of the file is in
+    docs/reproduction.md.
+
+    Args:
+        study: a TOML file.
+        out: the folder of its results; sweeps/NAME if left open.
+        scale: one of the file's own, if it has any.
+        where: who does the work.
+    """
+    found = read(study)
+    return carry_out([found], scale, out or Path("sweeps") / found.name, where)

@@ -1,0 +1,144 @@
+"""What `tsallax sweep` and `tsallax reproduce` share: studies in, tables and pictures out."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from tsallax.cli.display import duration
+from tsallax.cli.errors import printable
+from tsallax.experiments import results, sweep
+from tsallax.experiments.jobs import Job, make_jobs
+from tsallax.experiments.study import Study, settings
+from tsallax.training.conduct import Interrupt
+
+RUNS, LOGS, TABLE = "runs", "logs", "metrics.csv"
+
+
+@dataclass(frozen=True)
+class Where:
+    """Who does the work."""
+
+    executor: Literal["local", "ray"] = "local"  # a pinned process a core, or Ray's tasks
+    workers: int = 0  # jobs at a time; one a core if left open
+    width: int = 1  # runs side by side in one program: 1 is fastest on a CPU, a GPU wants many
+    address: str = ""  # of a Ray cluster; left open, one is started here
+    gpus: float = 0.0  # of each Ray task
+
+
+class Board:
+    """The sweep on the terminal: live, or a line now and then."""
+
+    def __init__(self, jobs: Sequence[Job], every: float = 30.0):
+        self.jobs, self.every = jobs, every
+        self.total = sum(job.steps for job in jobs)
+        self.console = Console()
+        self.live = Live(console=self.console, auto_refresh=False)
+        self.bar = Progress(
+            TextColumn("{task.percentage:>3.0f} %"),
+            BarColumn(40),
+            TextColumn("{task.fields[note]}"),
+        )
+        self.task = self.bar.add_task("", total=self.total, note="")
+        self.begin, self.last, self.before = time.monotonic(), 0.0, -1
+        self.note = ""
+
+    def __enter__(self) -> "Board":
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.console.is_terminal:
+            self.live.stop()
+
+    def stopping(self) -> None:
+        self.note = "stopping: each worker ends its period and saves; once more: at once"
+
+    def __call__(self, state: sweep.Progress) -> None:
+        now = time.monotonic()
+        steps = sum(job.steps for job in state.done)
+        steps += sum(job.step() * job.cells for job in (*state.running, *state.waiting))
+        if self.before < 0:
+            self.before = steps
+        speed = (steps - self.before) / max(now - self.begin, 1e-9)
+        left = duration((self.total - steps) / speed) if speed > 0 else "?"
+        note = f"{len(state.done)} of {len(self.jobs)} runs   {speed:,.0f} steps/s   {left} left"
+        if state.failed:
+            note += f"   {len(state.failed)} failed"
+        self.bar.update(self.task, completed=steps, note=note)
+        if self.console.is_terminal:
+            table = Table(box=None, pad_edge=False, show_header=False)
+            for job in state.running:
+                share = job.step() / job.config.steps
+                table.add_row(printable(job.path.name), f"{100 * share:.0f} %")
+            self.live.update(Group(self.bar, table, Text(self.note, style="dim")), refresh=True)
+        elif now - self.last >= self.every or not (state.running or state.waiting):
+            self.last = now
+            self.console.print(f"{100 * steps / self.total:.0f} %   {note}", highlight=False)
+
+
+def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where) -> int:
+    """Every study at a scale; tables and pictures under `out`, runs shared between studies."""
+    plans = {study.name: settings(study, scale) for study in studies}
+    runs = out / RUNS
+    jobs = {n: make_jobs(plan, runs, where.width) for n, plan in plans.items()}
+    every = list(dict.fromkeys(job for own in jobs.values() for job in own))
+    todo = [job for job in every if not job.done()]
+    print(
+        f"{len(every)} runs, {sum(job.cells for job in every)} cells; "
+        f"{len(todo)} runs are to be done"
+    )
+    state = sweep.Progress(every, [], [], {})
+    if todo:
+        estimate(todo, where)
+        with Board(every) as board, Interrupt(board.stopping) as interrupt:
+            state = sweep.run(every, executor(where, out), board, lambda: interrupt.asked)
+    for study in studies:
+        write(study, scale, plans[study.name], jobs[study.name], out, state.failed)
+    for job, why in state.failed.items():
+        print(f"failed: {job.path}: {printable(why)}")
+    if state.waiting or state.running:
+        print("stopped: the same command goes on from here")
+        return 130
+    return 1 if state.failed else 0
+
+
+def estimate(jobs: Sequence[Job], where: Where) -> None:
+    from tsallax.experiments.estimate import core_hours
+
+    left = [(job, 1 - job.step() / job.config.steps) for job in jobs]
+    hours = core_hours(jobs) * sum(j.steps * x for j, x in left) / sum(j.steps for j, _ in left)
+    print(f"about {hours:.2g} core hours, by the updates' arithmetic alone")
+
+
+def executor(where: Where, out: Path) -> sweep.Executor:
+    if where.executor == "ray":
+        from tsallax.experiments.cluster import Ray
+
+        return Ray(where.workers, where.address, where.gpus)
+    from tsallax.experiments.local import Local
+
+    return Local(out / LOGS, where.workers)
+
+
+def write(study: Study, scale: str, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
+    """The table, the picture and how they came to be; of what is done."""
+    folder = out / scale / study.name if scale else out / study.name
+    folder.mkdir(parents=True, exist_ok=True)
+    own = {job: why for job, why in failed.items() if job in jobs}
+    if not results.collect(study, plan, jobs, folder / TABLE):
+        print(f"{study.name}: nothing is done yet")
+        return
+    results.write_about(folder / results.ABOUT, study, scale, jobs, own)
+    from tsallax.report.figure import draw_study
+
+    for picture in draw_study(study, results.read_table(folder / TABLE), folder):
+        print(f"{study.name}: {picture}")

@@ -1,0 +1,80 @@
+"""The executor of a Ray cluster: a job is a task. All nodes must share the folder of the runs.
+
+Ray does not retry: a job that was lost comes back as failed, and the sweep starts it again, from
+its last checkpoint.
+"""
+
+import contextlib
+import time
+from dataclasses import asdict
+from typing import Any
+
+from tsallax.experiments.jobs import Job
+from tsallax.experiments.sweep import Answer, read_answer
+from tsallax.experiments.worker import work
+from tsallax.training.folder import plain
+
+PATIENCE = 120.0  # seconds for the tasks to save their checkpoints at the end
+STORE = 100 << 20  # bytes of the object store of a cluster started here: jobs are a line of JSON
+ONE_THREAD = {"NPROC": "1"}  # XLA's pool: a task has one core, and the bits of a local sweep
+
+
+class Ray:
+    """Tasks on a cluster.
+
+    Args:
+        workers: how many at a time, at most; one a CPU of the cluster if left open.
+        address: of the cluster; left open, one is started here, and ended with the sweep.
+        gpus: of each task.
+    """
+
+    def __init__(self, workers: int = 0, address: str = "", gpus: float = 0.0):
+        try:
+            import ray
+        except ImportError:
+            raise ValueError("Ray is not installed: pip install 'tsallax[cluster]'") from None
+        self.ray, self.most, self.gpus = ray, workers, gpus
+        own: dict[str, Any] = {"address": address} if address else {"object_store_memory": STORE}
+        ray.init(**own, include_dashboard=False if not address else None, log_to_driver=False)
+        options = {"num_cpus": 1, "num_gpus": gpus, "max_retries": 0}
+        environment = {} if gpus else {"env_vars": ONE_THREAD}
+        self.task = ray.remote(**options, runtime_env=environment)(work)
+        self.under_way: dict[Any, Job] = {}
+
+    @property
+    def slots(self) -> int:
+        """As many as the cluster has now: nodes come and go."""
+        there = self.ray.cluster_resources()
+        room = there.get("CPU", 0)
+        if self.gpus:
+            room = min(room, there.get("GPU", 0) / self.gpus)
+        return min(int(room), self.most or int(room))
+
+    def start(self, job: Job) -> None:
+        config = plain(asdict(job.config))
+        self.under_way[self.task.remote(config, str(job.path.resolve()))] = job
+
+    def wait(self, seconds: float) -> list[Answer]:
+        if not self.under_way:
+            time.sleep(seconds)
+            return []
+        ready, _ = self.ray.wait(list(self.under_way), timeout=seconds)
+        return [self._answer(ref) for ref in ready]
+
+    def _answer(self, ref: Any) -> Answer:
+        job = self.under_way.pop(ref)
+        try:
+            found = self.ray.get(ref)
+        except self.ray.exceptions.RayError as error:
+            return Answer(job, "failed", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        return read_answer(job, found)
+
+    def close(self) -> None:
+        """Each task saves what it has, and ends; so does a cluster started here."""
+        for ref in self.under_way:
+            with contextlib.suppress(self.ray.exceptions.RayError):
+                self.ray.cancel(ref, force=False)
+        if self.under_way:
+            refs = list(self.under_way)
+            self.ray.wait(refs, num_returns=len(refs), timeout=PATIENCE)
+        self.ray.shutdown()

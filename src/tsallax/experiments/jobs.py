@@ -1,0 +1,100 @@
+"""Jobs: the settings of a study as runs with folders of their own, which several studies share."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tsallax.experiments.study import CLOSED, Setting
+from tsallax.training.config import RANGES, Config, grid
+from tsallax.training.folder import TIMING, config_digest, status
+from tsallax.training.run import shape_of
+
+
+class Job(NamedTuple):
+    """One compiled program's worth of work: a configuration, and the folder of its run."""
+
+    config: Config
+    path: Path
+
+    @property
+    def cells(self) -> int:
+        return len(grid(self.config)) * self.config.seeds
+
+    @property
+    def steps(self) -> int:
+        """Environment steps of all cells together."""
+        return self.cells * self.config.steps
+
+    @property
+    def program(self) -> tuple[Config, float | None, int]:
+        """What the compiled program depends on."""
+        q = set(self.config.q)
+        closed = q.pop() if len(q) == 1 and q <= CLOSED else None
+        return shape_of(self.config), closed, self.cells
+
+    def done(self) -> bool:
+        return status(self.path, self.config) == "done"
+
+    def step(self) -> int:
+        """How far it is: the last line of its timing, 0 if there is none."""
+        try:
+            last = (self.path / TIMING).read_text().splitlines()[-1]
+            return int(last.partition(",")[0])
+        except (OSError, ValueError, IndexError):
+            return 0
+
+
+def make_jobs(settings: Iterable[Setting], folder: Path, width: int = 0) -> list[Job]:
+    """Every setting once, its seeds together.
+
+    Args:
+        settings: of one study or several.
+        folder: that of all runs.
+        width: how many cells a job may have at most. Seeds beyond it are split between jobs, and
+            settings that differ in numbers alone are put together up to it; 0 leaves each setting
+            a job of its own, so that studies can share it.
+    """
+    configs = list(dict.fromkeys(setting.config for setting in settings))
+    if width:
+        configs = join([part for config in configs for part in split(config, width)], width)
+    return [Job(config, folder / folder_name(config)) for config in configs]
+
+
+def split(config: Config, width: int) -> Iterator[Config]:
+    """A setting's seeds in parts of at most `width`, as equal as can be."""
+    parts = -(-config.seeds // width)
+    first = config.first_seed
+    for i in range(parts):
+        seeds = config.seeds // parts + (i < config.seeds % parts)
+        yield dataclasses.replace(config, seeds=seeds, first_seed=first)
+        first += seeds
+
+
+def join(configs: list[Config], width: int) -> list[Config]:
+    """Configurations that differ in one number become one with a grid, number by number.
+
+    Those whose policy has a closed form stay apart from those that must solve for it.
+    """
+    for name in RANGES:
+        rest: dict[tuple[Config, bool], list[Config]] = {}
+        for config in configs:
+            closed = name == "q" and set(config.q) <= CLOSED
+            rest.setdefault((dataclasses.replace(config, **{name: ()}), closed), []).append(config)
+        configs = [joined for group in rest.values() for joined in _join(group, name, width)]
+    return configs
+
+
+def _join(group: list[Config], name: str, width: int) -> Iterator[Config]:
+    one = len(grid(group[0])) * group[0].seeds
+    many = max(1, width // one) if getattr(group[0], name) else 1
+    for start in range(0, len(group), many):
+        values = [x for config in group[start : start + many] for x in getattr(config, name)]
+        yield dataclasses.replace(group[start], **{name: tuple(values)})
+
+
+def folder_name(config: Config) -> str:
+    """Readable in front, unambiguous behind."""
+    q = "-".join(f"q{x:g}" for x in config.q[:3])
+    parts = (config.env.replace("/", "-").replace(":", "-"), config.algo, q, config.policy)
+    return "-".join(p for p in (*parts, config_digest(config)[:12]) if p)

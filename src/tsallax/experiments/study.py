@@ -1,0 +1,221 @@
+"""A study: what to run and how to draw it, from a short TOML file.
+
+title = "Does q matter on Breakout?"
+rows = ["env"]                  # fields that make the rows of the picture
+columns = ["alpha"]             # and its columns
+curves = ["algo", "q"]          # and what is drawn into one panel
+
+[common]                        # fields of a run, for every block
+env = "MinAtar/Breakout"
+steps = 200_000
+seeds = 3
+
+[[runs]]                        # a block: every combination of its values is a setting
+algo = ["tal", "tsallis-dqn"]
+q = [1.5, 2, 3]
+alpha = [0.01, 0.03]
+
+[[scales.quick]]                # optional: the first rule whose `match` fits the environment
+match = ["MinAtar/*"]
+steps = 20_000
+only = { q = [2] }              # settings with other values are left out
+"""
+
+import dataclasses
+import itertools
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatch
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tsallax.training.config import RANGES, Config, resolve
+
+FIELDS = {f.name: f for f in dataclasses.fields(Config)}
+LISTS = {"hidden"}  # a list is one value of these
+KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs")
+METRICS = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
+SHARED = "paper"  # the name of the scales that the paper's figures share
+CLOSED = {1.0, 2.0, float("inf")}  # here every policy is the closed form
+
+
+class Setting(NamedTuple):
+    """A configuration with one value for each number, and what the study calls it."""
+
+    labels: dict[str, Any]
+    config: Config
+
+
+@dataclass(frozen=True)
+class Study:
+    name: str
+    title: str
+    blocks: tuple[dict[str, Any], ...]
+    about: str = ""
+    metric: str = "episode_return"
+    rows: tuple[str, ...] = ("env",)
+    columns: tuple[str, ...] = ()
+    curves: tuple[str, ...] = ("algo",)
+    scales: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> list[str]:
+        """The fields that tell its settings apart, and how they are labelled in its table."""
+        named = {name for block in self.blocks for name in block}
+        drop = {"seeds", "first_seed", "steps"}
+        return ["env", "algo", *(n for n in FIELDS if n in named - drop - {"env", "algo"})]
+
+
+def names() -> list[str]:
+    """The studies that come with the package, the paper's figures first."""
+    found = [Path(f.name).stem for f in _folder().iterdir() if f.name.endswith(".toml")]
+    order = {name: (not name.startswith("fig"), len(name), name) for name in found}
+    return sorted(set(found) - {"scales"}, key=order.__getitem__)
+
+
+def load(name: str) -> Study:
+    """One that comes with the package."""
+    if name not in names():
+        near = get_close_matches(name, names(), 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}"
+        raise ValueError(f"there is no study {name!r}; {hint}")
+    return parse((_folder() / f"{name}.toml").read_text(), name)
+
+
+def read(path: Path) -> Study:
+    """A user's own."""
+    try:
+        return parse(path.read_text(), path.stem)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text") from None
+
+
+def parse(text: str, name: str) -> Study:
+    """A study from TOML; what is not understood is refused, with the place of it."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name}: {error}") from None
+    _known(table, (*KEYS, "scales"), name)
+    common, runs = table.get("common", {}), table.get("runs", [])
+    if not isinstance(common, dict) or not isinstance(runs, list) or not runs:
+        raise ValueError(f"{name} has nothing to run: it needs a [[runs]] table")
+    blocks = tuple(
+        _block({**common, **block}, f"{name}, [[runs]] {i}") for i, block in enumerate(runs, 1)
+    )
+    scales = table.get("scales", {})
+    if scales == SHARED:
+        scales = tomllib.loads((_folder() / "scales.toml").read_text())
+    for scale, rules in _table(scales, f"{name}, scales").items():
+        for rule in rules:
+            _known(rule, (*FIELDS, "match", "only"), f"{name}, [[scales.{scale}]]")
+    own = {
+        key: _names(table[key], f"{name}, {key}")
+        for key in ("rows", "columns", "curves")
+        if key in table
+    }
+    words = {key: str(table[key]) for key in ("about", "metric") if key in table}
+    if words.get("metric", METRICS[0]) not in METRICS:
+        raise ValueError(f"{name}: metric must be one of {', '.join(METRICS)}")
+    return Study(name, str(table.get("title", name)), blocks, scales=scales, **words, **own)
+
+
+def settings(study: Study, scale: str = "") -> list[Setting]:
+    """Every setting of the study at a scale, resolved; the same one twice is one."""
+    if scale and scale not in study.scales:
+        there = ", ".join(study.scales) or "none"
+        raise ValueError(f"{study.name} has no scale {scale!r}; there are: {there}")
+    rules = study.scales.get(scale, [])
+    found = [
+        setting
+        for block in study.blocks
+        for values in itertools.product(*block.values())
+        if (setting := _setting(study, dict(zip(block, values, strict=True)), rules))
+    ]
+    unique = {tuple(setting.labels.items()): setting for setting in found}
+    if not unique:
+        raise ValueError(f"{study.name} has nothing to run at scale {scale!r}")
+    return list(unique.values())
+
+
+def _setting(study: Study, values: dict[str, Any], rules: list[dict[str, Any]]) -> Setting | None:
+    labels = {key: _label(values.get(key, "")) for key in study.keys}
+    labels["algo"] = values.get("algo", Config.algo)
+    rule = _rule(str(values.get("env", "")), rules)
+    for name, allowed in rule.get("only", {}).items():
+        if values.get(name, "") not in allowed:
+            return None
+    own = {n: v for n, v in rule.items() if n not in ("match", "only")}
+    try:
+        given = {n: _value(n, v) for n, v in {**values, **own}.items()}
+        if given.get("q", (None,))[0] in CLOSED and given.get("policy") != "printed":
+            given["policy"] = "exact"  # one run for all of them
+        return Setting(labels, resolve(Config(**given)))
+    except (TypeError, AttributeError):
+        raise ValueError(f"{study.name}: a value of the wrong kind in {values}") from None
+    except ValueError as error:
+        raise ValueError(f"{study.name}: {error}") from None
+
+
+def _label(value: Any) -> Any:
+    return "-".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _rule(env: str, rules: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    fits = (rule for rule in rules if any(fnmatch(env, m) for m in rule.get("match", ["*"])))
+    return next(fits, {})
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in RANGES:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{name} must be a number, not {value!r}")
+        return (float(value),)
+    return tuple(value) if name in LISTS else value
+
+
+def _block(fields: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
+    """Each field with the list of its values."""
+    _known(fields, FIELDS, place)
+    block = {}
+    for name, value in fields.items():
+        if value == []:
+            raise ValueError(f"{place}: {name} is an empty list, which leaves nothing to run")
+        several = isinstance(value, list) and (name not in LISTS or isinstance(value[0], list))
+        block[name] = value if several else [value]
+    if "env" not in block:
+        raise ValueError(f"{place}: which env?")
+    return block
+
+
+def _known(found: Mapping[str, Any], allowed: Iterable[str], place: str) -> None:
+    for name in found:
+        if name not in allowed:
+            near = get_close_matches(name, list(allowed), 1)
+            raise ValueError(
+                f"{place}: unknown field {name!r}"
+                + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+
+
+def _names(value: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise ValueError(f"{place} must be a list of fields")
+    _known(dict.fromkeys(value), FIELDS, place)
+    return tuple(value)
+
+
+def _table(value: Any, place: str) -> dict[str, list[dict[str, Any]]]:
+    if not isinstance(value, dict) or not all(
+        isinstance(rules, list) and all(isinstance(rule, dict) for rule in rules)
+        for rules in value.values()
+    ):
+        raise ValueError(f"{place} must be [[scales.NAME]] tables")
+    return value
+
+
+def _folder() -> Any:
+    return resources.files("tsallax.experiments") / "studies"

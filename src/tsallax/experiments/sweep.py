@@ -1,0 +1,108 @@
+"""The sweep: jobs to workers until all are done, whoever the workers are.
+
+A job is idempotent: its folder holds its checkpoints, and says `done` last. So a sweep has no state
+of its own: started again it does what is missing.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from tsallax.experiments.jobs import Job
+
+RETRIES = 2  # of a job that failed without having come any further
+WAIT = 2.0  # seconds before a job is tried that another process has
+
+
+class Answer(NamedTuple):
+    """How a job ended: `done`, `stopped`, `busy`, or `failed` with a reason."""
+
+    job: Job
+    end: str
+    why: str = ""
+
+
+def read_answer(job: Job, found: dict[str, str]) -> Answer:
+    """What a worker said of its job."""
+    if "busy" in found:
+        return Answer(job, "busy", found["busy"])
+    return Answer(job, found.get("end", "failed"), found.get("error", ""))
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Runs jobs elsewhere."""
+
+    slots: int
+
+    def start(self, job: Job) -> None:
+        """Begin a job; at most `slots` are under way."""
+
+    def wait(self, seconds: float) -> list[Answer]:
+        """The jobs that ended, perhaps none in this time."""
+        ...
+
+    def close(self) -> None:
+        """End what is still under way, checkpoints saved."""
+
+
+class Progress(NamedTuple):
+    done: list[Job]
+    running: list[Job]
+    waiting: list[Job]
+    failed: dict[Job, str]
+
+
+def run(
+    jobs: Iterable[Job],
+    executor: Executor,
+    show: Callable[[Progress], None] = lambda progress: None,
+    asked: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = print,
+) -> Progress:
+    """Every job to its end, or to a third failure on the spot; until `asked` to stop."""
+    jobs = list(jobs)
+    state = Progress([job for job in jobs if job.done()], [], [], {})
+    left = [job for job in jobs if job not in state.done]
+    # Long ones first, so that none is left alone at the end; every setting before a second seed.
+    state.waiting.extend(sorted(left, key=lambda job: (-job.steps, job.config.first_seed)))
+    tries: dict[Job, tuple[int, int]] = {}  # how often it failed at this step
+    later: dict[Job, float] = {}
+    try:
+        while (state.running or state.waiting) and not asked():
+            while len(state.running) < executor.slots and (job := choose(state, later)):
+                state.waiting.remove(job)
+                state.running.append(job)
+                executor.start(job)
+            show(state)
+            for answer in executor.wait(1.0):
+                job = answer.job
+                state.running.remove(job)
+                if answer.end == "done":
+                    state.done.append(job)
+                    continue
+                failed, at = tries.get(job, (0, -1))
+                step = job.step()
+                if answer.end == "busy":
+                    later[job] = time.monotonic() + WAIT
+                elif answer.end == "failed":
+                    failed = 1 if step > at else failed + 1
+                    tries[job] = failed, step
+                    say(f"{job.path.name}: {answer.why}")
+                if failed > RETRIES:
+                    state.failed[job] = answer.why
+                else:
+                    state.waiting.append(job)
+    finally:
+        executor.close()
+    show(state)
+    return state
+
+
+def choose(state: Progress, later: dict[Job, float]) -> Job | None:
+    """The next job: one whose program nobody compiles just now, if there is such a one."""
+    now = time.monotonic()
+    ready = [job for job in state.waiting if later.get(job, 0) <= now]
+    compiling = {job.program for job in state.running if not job.step()}
+    free = [job for job in ready if job.program not in compiling]
+    return next(iter(free or ready), None)

@@ -1,0 +1,138 @@
+"""The picture of a study: panels by its rows and columns, twice.
+
+On the left as the paper draws them: mean and one standard deviation over seeds. On the right the
+interquartile mean with its 95 % bootstrap interval.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tsallax import stats
+from tsallax.experiments.results import Curve
+from tsallax.experiments.study import Study
+from tsallax.report.curves import PALETTE, PANELS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLES = ("-", "--", ":", "-.")
+WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
+SIDES = {"mean and one standard deviation": "mean", "IQM and 95 % interval": "iqm"}
+
+
+def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[Path]:
+    """Writes NAME.png and NAME.svg."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
+    styles = _styles(_values(curves, study.curves))
+    size = 2 * WIDTH * len(columns) + 0.6, HEIGHT * len(rows) + 1.2
+    with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
+        figure = Figure(figsize=(max(size[0], 7.0), size[1]), layout="constrained")
+        title, legend = figure.subfigures(2, 1, height_ratios=[HEIGHT * len(rows) + 0.8, 0.4])
+        sides = np.atleast_1d(title.subfigures(1, 2, wspace=0.03))
+        for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
+            side.suptitle(words, fontsize=9)
+            axes = side.subplots(len(rows), len(columns), squeeze=False, sharex="row", sharey="row")
+            for i, row in enumerate(rows):
+                for j, column in enumerate(columns):
+                    panel = [
+                        c
+                        for c in curves
+                        if _is(c, study.rows, row) and _is(c, study.columns, column)
+                    ]
+                    _panel(axes[i, j], study, panel, kind, styles)
+                    where = (*_words(study.rows, row), *_words(study.columns, column))
+                    axes[i, j].set_title(", ".join(where), fontsize=8)
+            side.supxlabel("environment steps", fontsize=8)
+            side.supylabel(PANELS.get(study.metric, study.metric), fontsize=8)
+        handles = {name: _line(style) for name, style in styles.items()}
+        legend.legend(
+            handles.values(),
+            [_name(study.curves, n) for n in handles],
+            loc="center",
+            ncols=min(5, len(handles)),
+            frameon=False,
+        )
+        seeds = sorted({len(c.seeds) for c in curves})
+        of = "-".join(map(str, {seeds[0]: 0, seeds[-1]: 0}))
+        figure.suptitle(f"{study.title}   ({of} seeds)", fontsize=10)
+        for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
+            path = folder / f"{study.name}{suffix}"
+            figure.savefig(path, dpi=110, metadata=about)
+            yield path
+
+
+def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: dict) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    for curve in curves:
+        steps, values = curve.iterations(study.metric)
+        color, line = styles[_key(curve, study.curves)]
+        middle, low, high = band(values, kind)
+        axes.plot(steps, middle, color=color, ls=line, lw=1.4)
+        axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
+    axes.grid(alpha=0.25, lw=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+
+
+def band(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The line and its band, of (seeds, iterations); NaN is filled as an observer would."""
+    known = np.isfinite(values).any(1)
+    if not known.any():
+        return (np.full(values.shape[1], np.nan),) * 3
+    filled = stats.carry_forward(values[known])
+    if kind == "mean" or len(filled) < 2:
+        middle, spread = filled.mean(0), filled.std(0)
+        return middle, middle - spread, middle + spread
+    found = stats.interval(stats.iqm, filled.T[..., None], resamples=2000)
+    return tuple(np.asarray(x) for x in found)  # type: ignore[return-value]
+
+
+def _key(curve: Curve, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(curve.labels.get(name, "") for name in names)
+
+
+def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The combinations of these labels, numbers in order."""
+    found = list(dict.fromkeys(_key(curve, names) for curve in curves))
+    try:
+        return sorted(found, key=lambda key: [float(x) for x in key])
+    except ValueError:
+        return found
+
+
+def _is(curve: Curve, names: Sequence[str], values: tuple[str, ...]) -> bool:
+    return _key(curve, names) == values
+
+
+def _styles(keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, str]]:
+    """A colour for the first label, a line for the others."""
+    first = list(dict.fromkeys(key[:1] for key in keys))
+    colors = {f: PALETTE[i % len(PALETTE)] for i, f in enumerate(first)}
+    styles = {}
+    for key in keys:
+        alike = [k for k in keys if k[:1] == key[:1]]
+        styles[key] = colors[key[:1]], STYLES[alike.index(key) % len(STYLES)]
+    return styles
+
+
+def _words(names: Sequence[str], values: Sequence[str]) -> list[str]:
+    plain = ("env", "algo", "policy")
+    pairs = zip(names, values, strict=True)
+    return [v if n in plain else f"{n.replace('_', ' ')} = {v}" for n, v in pairs if v]
+
+
+def _name(names: Sequence[str], values: Sequence[str]) -> str:
+    return ", ".join(_words(names, values))
+
+
+def _line(style: tuple[str, str]) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=style[0], ls=style[1], lw=1.6)

@@ -1,0 +1,54 @@
+"""A real browser for the tests of pages: Debian's Chromium, driven by Playwright.
+
+`opened(path)` yields a page and fails the test for an error on the console or a request to anywhere
+but the file itself. Where there is no browser the tests are left out, and pytest says so.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium here: the tests of the pages are left out"
+)
+
+
+@contextmanager
+def opened(path: Path, size: dict[str, int] = DESKTOP, dark: bool = False) -> Iterator:
+    """The file in a new browser; what went wrong there fails the test at the end."""
+    from playwright.sync_api import sync_playwright
+
+    trouble: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+        context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
+        page = context.new_page()
+        page.on("console", lambda m: m.type in ("error", "warning") and trouble.append(m.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("dialog", lambda d: (trouble.append(f"dialog: {d.message}"), d.dismiss()))
+        own = path.resolve().as_uri()
+        page.on("request", lambda r: _is_outside(r.url, own) and trouble.append(r.url))
+        page.goto(own)
+        try:
+            yield page
+        finally:
+            browser.close()
+    assert not trouble, trouble
+
+
+def _is_outside(url: str, own: str) -> bool:
+    return not url.startswith(("data:", "blob:")) and url.partition("#")[0] != own

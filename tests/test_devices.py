@@ -1,0 +1,51 @@
+"""Cells shared out to several devices of one host: the same bits."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tsallax.training.config import Config, resolve
+from tsallax.training.run import make_run
+
+SMALL = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 100, "steps": 300}
+SCRIPT = """
+import sys, numpy as np, jax
+from tsallax.training.config import Config, resolve
+from tsallax.training.run import make_run
+
+config = resolve(Config("CartPole-v1", seeds=4, q=(1.5, 3.0), **{small}))
+found = []
+for devices in (1, 2, 4):
+    run = make_run(config, devices=devices)
+    for state, metrics in run.train(run.start(), None):
+        pass
+    if devices > 1:
+        assert len(state.step.sharding.device_set) == devices
+    found.append([np.asarray(x) for x in jax.tree.leaves((state.learner.params, metrics))])
+for other in found[1:]:
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found[0], other, strict=True))
+print("equal")
+"""
+
+
+def test_the_bits_do_not_depend_on_the_number_of_devices():
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=4"
+    child = subprocess.run(
+        [sys.executable, "-c", SCRIPT.replace("{small}", repr(SMALL))],
+        env=os.environ | {"XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+    )
+    assert child.stdout.strip() == "equal", child.stderr[-2000:]
+
+
+def test_devices_that_are_not_there_or_do_not_divide():
+    config = resolve(Config("CartPole-v1", seeds=3, **SMALL))
+    with pytest.raises(ValueError, match="devices must be 1 to"):
+        make_run(config, devices=1 + 10**6)
+    with pytest.raises(ValueError, match="for environments that are compiled"):
+        make_run(resolve(Config("LunarLander-v3")), devices=2)
+    assert np.all([cell.seed < 3 for cell in make_run(config).cells])

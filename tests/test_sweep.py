@@ -1,0 +1,209 @@
+"""The sweep: what is done, tried again and reported; and real workers that are killed."""
+
+import csv
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tsallax import cli
+from tsallax.experiments import results, sweep
+from tsallax.experiments.jobs import Job, make_jobs
+from tsallax.experiments.local import Local
+from tsallax.experiments.study import parse, settings
+from tsallax.experiments.sweep import Answer
+from tsallax.training.config import Config, resolve
+from tsallax.training.folder import Folder
+
+STUDY = """
+title = "small"
+columns = ["q"]
+
+[common]
+env = "CartPole-v1"
+steps = 800
+seeds = 2
+hidden = [8]
+batch = 8
+buffer = 100
+target_period = 100
+
+[[runs]]
+algo = ["tal", "tsallis-dqn"]
+q = [1.5, 3]
+"""
+
+
+def jobs_of(folder: Path, number: int = 4) -> list[Job]:
+    numbers = [resolve(Config("CartPole-v1", q=(1.5 + i,))) for i in range(number)]
+    return [Job(config, folder / str(i)) for i, config in enumerate(numbers)]
+
+
+class Fake:
+    """An executor that answers from a script: for each job, how its tries end."""
+
+    def __init__(self, script: dict[Job, list[str]], slots: int = 2):
+        self.script, self.slots = script, slots
+        self.started: list[Job] = []
+        self.running: list[Job] = []
+        self.closed = False
+
+    def start(self, job: Job) -> None:
+        assert len(self.running) < self.slots
+        assert job not in self.running
+        self.started.append(job)
+        self.running.append(job)
+
+    def wait(self, seconds: float) -> list[Answer]:
+        job = self.running.pop(0)
+        end = self.script.get(job, ["done"]).pop(0) if self.script.get(job) else "done"
+        if end == "step":  # it came further, then failed
+            job.path.mkdir(parents=True, exist_ok=True)
+            (job.path / "timing.csv").write_text(f"step\n{job.step() + 100},1,1\n")
+            end = "failed"
+        if end == "done":
+            Folder(job.path, job.config, [], resume=job.path.exists()).close("done")
+        return [Answer(job, end, "why")]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+def test_all_jobs_are_done_and_a_second_sweep_has_nothing_to_do(tmp_path):
+    jobs = jobs_of(tmp_path)
+    state = sweep.run(jobs, Fake({}), say=quiet)
+    assert set(state.done) == set(jobs)
+    again = Fake({})
+    state = sweep.run(jobs, again, say=quiet)
+    assert (again.started, set(state.done)) == ([], set(jobs))
+
+
+def test_a_job_that_always_fails_is_tried_three_times_and_reported(tmp_path):
+    jobs = jobs_of(tmp_path)
+    fake = Fake({jobs[1]: ["failed"] * 9})
+    state = sweep.run(jobs, fake, say=quiet)
+    assert fake.started.count(jobs[1]) == 1 + sweep.RETRIES
+    assert state.failed == {jobs[1]: "why"}
+    assert set(state.done) == set(jobs) - {jobs[1]}
+    assert fake.closed
+
+
+def test_a_job_that_comes_further_each_time_is_not_given_up(tmp_path):
+    jobs = jobs_of(tmp_path, 1)
+    fake = Fake({jobs[0]: ["step"] * 8})
+    assert sweep.run(jobs, fake, say=quiet).done == jobs
+    assert len(fake.started) == 9
+
+
+def test_a_job_that_another_process_has_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "WAIT", 0.0)
+    jobs = jobs_of(tmp_path, 2)
+    fake = Fake({jobs[0]: ["busy"] * 6})
+    assert set(sweep.run(jobs, fake, say=quiet).done) == set(jobs)
+    assert fake.started.count(jobs[0]) == 7
+
+
+def test_workers_do_not_compile_the_same_program_at_once(tmp_path):
+    q = [
+        resolve(Config("CartPole-v1", algo=a, q=(x,)))
+        for a in ("tal", "mt-dqn")
+        for x in (3.0, 4.0)
+    ]
+    jobs = [Job(config, tmp_path / str(i)) for i, config in enumerate(q)]
+    fake = Fake({})
+    sweep.run(jobs, fake, say=quiet)
+    assert [job.config.algo for job in fake.started[:2]] == ["tal", "mt-dqn"]
+
+
+def test_a_sweep_that_is_asked_to_stop_closes_its_executor(tmp_path):
+    fake = Fake({})
+    state = sweep.run(jobs_of(tmp_path), fake, asked=lambda: bool(fake.started), say=quiet)
+    assert fake.closed
+    assert state.waiting
+
+
+# --- Real workers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> dict[str, bytes]:
+    return carry_out(tmp_path_factory.mktemp("undisturbed"))
+
+
+def carry_out(folder: Path, meddle=None) -> dict[str, bytes]:
+    """Every file of the small study's runs that must not depend on what befell them."""
+    study = parse(STUDY, "small")
+    jobs = make_jobs(settings(study), folder / "runs")
+    executor = Local(folder / "logs")
+    if meddle is not None:
+        threading.Thread(target=meddle, args=(executor,), daemon=True).start()
+    state = sweep.run(jobs, executor, say=quiet)
+    assert (len(state.done), state.failed) == (4, {})
+    results.collect(study, settings(study), jobs, folder / "metrics.csv")
+    names = ("metrics.csv", "weights.safetensors")
+    found = {f"{j.path.name}/{n}": (j.path / n).read_bytes() for j in jobs for n in names}
+    return {**found, "table": (folder / "metrics.csv").read_bytes()}
+
+
+def test_the_table_has_every_setting_seed_and_period(undisturbed):
+    rows = list(csv.DictReader(undisturbed["table"].decode().splitlines()))
+    assert len(rows) == 4 * 2 * 8
+    assert {(r["algo"], r["q"], r["seed"]) for r in rows} == {
+        (a, q, s) for a in ("tal", "tsallis-dqn") for q in ("1.5", "3") for s in ("0", "1")
+    }
+
+
+def test_killed_workers_change_nothing(undisturbed, tmp_path):
+    kills = []
+
+    def meddle(executor: Local) -> None:
+        end = time.monotonic() + 60
+        while len(kills) < 4 and time.monotonic() < end:
+            time.sleep(1.5)
+            for worker in executor.workers[len(kills) % 2 :]:
+                if worker.process is not None and worker.process.poll() is None and worker.job:
+                    os.kill(worker.process.pid, signal.SIGKILL)
+                    kills.append(worker)
+                    break
+
+    assert carry_out(tmp_path, meddle) == undisturbed
+    assert kills
+
+
+def test_joined_jobs_give_the_same_table(undisturbed, tmp_path):
+    """Seeds and numbers in one program or in several: the same rows."""
+    study = parse(STUDY, "small")
+    jobs = make_jobs(settings(study), tmp_path / "runs", width=4)
+    assert len(jobs) == 2
+    sweep.run(jobs, Local(tmp_path / "logs"), say=quiet)
+    results.collect(study, settings(study), jobs, tmp_path / "metrics.csv")
+    assert (tmp_path / "metrics.csv").read_bytes() == undisturbed["table"]
+
+
+def test_the_command_draws_and_goes_on(tmp_path, capsys):
+    (tmp_path / "small.toml").write_text(STUDY.replace("[1.5, 3]", "3").replace("800", "400"))
+    command = ["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]
+    assert cli.main(command) == 0
+    assert "core hours" in capsys.readouterr().out
+    folder = tmp_path / "out/small"
+    assert {p.name for p in folder.iterdir()} == {
+        "about.json", "metrics.csv", "small.png", "small.svg"
+    }  # fmt: skip
+    before = {p: p.read_bytes() for p in folder.iterdir()}
+    assert cli.main(command) == 0
+    assert "0 runs are to be done" in capsys.readouterr().out
+    assert {p: p.read_bytes() for p in folder.iterdir()} == before
+
+
+def test_a_cell_that_always_fails_is_said(tmp_path, capsys):
+    text = STUDY.replace('"CartPole-v1"', '["CartPole-v1", "NoSuchPlace-v0"]')
+    (tmp_path / "small.toml").write_text(text)
+    assert cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]) == 2
+    assert "NoSuchPlace" in capsys.readouterr().err
