@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +37,8 @@ def operations(config: Config) -> float:
     x = run.observation
     row = jax.ShapeDtypeStruct((config.batch,), jnp.float32)
     many = jax.ShapeDtypeStruct((config.batch, *x.shape), x.dtype)
-    batch = Transition(many, jax.ShapeDtypeStruct(row.shape, jnp.int32), row, row, many)
+    fields: list[Any] = [many, jax.ShapeDtypeStruct(row.shape, jnp.int32), row, row, many]
+    batch = Transition(*fields)
     learner = jax.eval_shape(run.agent.init, jax.random.key(0))
     hp = jax.tree.map(lambda n: jax.ShapeDtypeStruct(n.shape[1:], n.dtype), run.hp)
     lowered = jax.jit(run.agent.update).lower(learner, batch, hp, jax.random.key(0))

@@ -112,15 +112,13 @@ def parse(text: str, name: str) -> Study:
     for scale, rules in _table(scales, f"{name}, scales").items():
         for rule in rules:
             _known(rule, (*FIELDS, "match", "only"), f"{name}, [[scales.{scale}]]")
-    own = {
-        key: _names(table[key], f"{name}, {key}")
-        for key in ("rows", "columns", "curves")
-        if key in table
-    }
-    words = {key: str(table[key]) for key in ("about", "metric") if key in table}
-    if words.get("metric", METRICS[0]) not in METRICS:
+    own: dict[str, Any] = {key: str(table[key]) for key in ("about", "metric") if key in table}
+    for key in ("rows", "columns", "curves"):
+        if key in table:
+            own[key] = _names(table[key], f"{name}, {key}")
+    if own.get("metric", METRICS[0]) not in METRICS:
         raise ValueError(f"{name}: metric must be one of {', '.join(METRICS)}")
-    return Study(name, str(table.get("title", name)), blocks, scales=scales, **words, **own)
+    return Study(name, str(table.get("title", name)), blocks, scales=scales, **own)
 
 
 def settings(study: Study, scale: str = "") -> list[Setting]:

@@ -33,7 +33,10 @@ def read_answer(job: Job, found: dict[str, str]) -> Answer:
 class Executor(Protocol):
     """Runs jobs elsewhere."""
 
-    slots: int
+    @property
+    def slots(self) -> int:
+        """How many jobs it takes at a time."""
+        ...
 
     def start(self, job: Job) -> None:
         """Begin a job; at most `slots` are under way."""

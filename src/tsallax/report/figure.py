@@ -33,8 +33,9 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
     size = 2 * WIDTH * len(columns) + 0.6, HEIGHT * len(rows) + 1.2
     with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
         figure = Figure(figsize=(max(size[0], 7.0), size[1]), layout="constrained")
-        title, legend = figure.subfigures(2, 1, height_ratios=[HEIGHT * len(rows) + 0.8, 0.4])
-        sides = np.atleast_1d(title.subfigures(1, 2, wspace=0.03))
+        parts: Any = figure.subfigures(2, 1, height_ratios=[HEIGHT * len(rows) + 0.8, 0.4])
+        panels, legend = parts
+        sides = panels.subfigures(1, 2, wspace=0.03)
         for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
             side.suptitle(words, fontsize=9)
             axes = side.subplots(len(rows), len(columns), squeeze=False, sharex="row", sharey="row")
@@ -85,13 +86,14 @@ def band(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndar
     """The line and its band, of (seeds, iterations); NaN is filled as an observer would."""
     known = np.isfinite(values).any(1)
     if not known.any():
-        return (np.full(values.shape[1], np.nan),) * 3
+        none = np.full(values.shape[1], np.nan)
+        return none, none, none
     filled = stats.carry_forward(values[known])
     if kind == "mean" or len(filled) < 2:
         middle, spread = filled.mean(0), filled.std(0)
         return middle, middle - spread, middle + spread
     found = stats.interval(stats.iqm, filled.T[..., None], resamples=2000)
-    return tuple(np.asarray(x) for x in found)  # type: ignore[return-value]
+    return np.asarray(found.value), np.asarray(found.low), np.asarray(found.high)
 
 
 def _key(curve: Curve, names: Sequence[str]) -> tuple[str, ...]:
