@@ -8,13 +8,14 @@ that of a straight line through the logarithms: 0 for no growth, 1 for growth in
 
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import tyro
+from matplotlib.ticker import NullLocator
 
 from tsallax.agents import make_agent
 from tsallax.cli.bench import loop_timer
@@ -22,78 +23,73 @@ from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.training.config import Config, resolve
 from tsallax.training.run import make_run
-from tsallax.types import Transition
+from updates import update_timer
 
 FIGURE = Path(__file__).parents[1] / "docs/figures/growth.png"
 GYM = {"env": "CartPole-v1", "steps": 10**6}
 SIZES = {
     "seeds": (1, 2, 4, 8, 16, 32, 64),
     "buffer": (1_000, 10_000, 100_000, 1_000_000),
-    "batch": (16, 32, 64, 128, 256, 512),
+    "batch": (32, 64, 128, 256, 512),
     "width": (64, 128, 256, 512, 1024),
     "actions": (2, 4, 8, 16, 32, 64),
 }
-UPDATES = 25  # of a turn
+# A tenth of the preset's period and replay: short turns, in which a state is drawn as often.
+SHORT = {"seeds": {"target_period": 100, "buffer": 5_000}}
+SEED_ROUNDS = 2  # at most
 
 
 def loop(name: str, size: int) -> Callable[[], float]:
     """Seconds an update, of all seeds together, in the compiled loop of the gym preset."""
-    own = {"hidden": (size, size)} if name == "width" else {name: size}
-    return loop_timer(make_run(resolve(Config(**GYM, **own))))
+    own: dict[str, Any] = {"hidden": (size, size)} if name == "width" else {name: size}
+    return loop_timer(make_run(resolve(Config(**GYM, **SHORT.get(name, {}), **own))))
 
 
 def update(actions: int) -> Callable[[], float]:
     """Seconds an update of TAL at q = 3/2, batch and network of the gym preset, alone."""
-    agent = make_agent(mlp((4,), (actions,)), get_algorithm("tal"))
+    agent = make_agent(mlp((4,), (actions,)), get_algorithm("tal"), clip_gradient=False)
     hp = jax.tree.map(jnp.float32, make_hparams("tal", q=1.5))
-    key = jax.random.key(0)
-    rows = jax.random.normal(key, (128, 4))
-    zeros = jnp.zeros(128)
-    batch = Transition(rows, zeros.astype(jnp.int32), zeros, zeros > 1, rows[::-1])
-
-    @jax.jit
-    def program(learner):
-        def body(_, learner):
-            return agent.update(learner, batch, hp, key)[0]
-
-        return jax.lax.fori_loop(0, UPDATES, body, learner)
-
-    return timer(program, agent.init(key))
-
-
-def timer(program: Callable, state) -> Callable[[], float]:
-    jax.block_until_ready(program(state))
-
-    def measure() -> float:
-        begin = perf_counter()
-        jax.block_until_ready(program(state))
-        return (perf_counter() - begin) / UPDATES
-
-    return measure
+    return update_timer(agent, hp, jax.ShapeDtypeStruct((4,), jnp.float32), 128, actions)
 
 
 def slope(sizes, seconds) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
+def measure(name: str, rounds: int) -> np.ndarray:
+    """Seconds an update at each size, the least of all rounds."""
+    timers = [update(n) if name == "actions" else loop(name, n) for n in SIZES[name]]
+    rounds = min(rounds, SEED_ROUNDS) if name == "seeds" else rounds
+    return np.min([[timer() for timer in timers] for _ in range(rounds)], 0)
+
+
+def draw(axis: Any, name: str, milliseconds: np.ndarray, steepness: float) -> None:
+    sizes = SIZES[name]
+    axis.loglog(sizes, milliseconds, "o-", ms=4)
+    axis.set_title(f"slope {steepness:.2f}", fontsize=9)
+    axis.set_xlabel(name)
+    shown = sizes if name == "buffer" else sizes[::2]
+    axis.set_xticks(shown, [f"{n:,}" for n in shown], fontsize=7)
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.grid(alpha=0.3)
+
+
 def main(rounds: int = 5, rows: tuple[str, ...] = tuple(SIZES)) -> None:
     """Measure, print and draw.
 
     Args:
-        rounds: repetitions of a row; the least time of each size counts.
+        rounds: repetitions of a row, of seeds at most two; the least time of each size counts.
         rows: which.
     """
     figure, axes = plt.subplots(1, len(rows), figsize=(2.7 * len(rows), 2.8), sharey=True)
+    print("| | sizes | ms an update | slope |\n|---|---|---|---|")
     for name, axis in zip(rows, np.atleast_1d(axes), strict=True):
-        sizes = SIZES[name]
-        timers = [update(n) if name == "actions" else loop(name, n) for n in sizes]
-        seconds = np.min([[measure() for measure in timers] for _ in range(rounds)], 0)
-        milliseconds = " ".join(f"{1e3 * x:.2f}" for x in seconds)
-        print(f"{name:8} {sizes} ms an update: {milliseconds}   slope {slope(sizes, seconds):.2f}")
-        axis.loglog(sizes, 1e3 * seconds, "o-", ms=4)
-        axis.set_title(f"{name}: slope {slope(sizes, seconds):.2f}", fontsize=9)
-        axis.set_xlabel(name)
-        axis.grid(alpha=0.3)
+        seconds = measure(name, rounds)
+        steepness = slope(SIZES[name], seconds)
+        sizes = ", ".join(map(str, SIZES[name]))
+        times = ", ".join(f"{1e3 * x:.2f}" for x in seconds)
+        print(f"| {name} | {sizes} | {times} | {steepness:.2f} |", flush=True)
+        draw(axis, name, 1e3 * seconds, steepness)
     np.atleast_1d(axes)[0].set_ylabel("ms an update")
     figure.tight_layout()
     figure.savefig(FIGURE, dpi=120)
