@@ -1,0 +1,62 @@
+"""What the exact policy of a general q adds to TAL's update, against sparsemax, at both presets.
+
+    taskset -c 0 python benchmarks/policy_share.py          # wants a quiet machine
+
+At q = 2 a run has the closed form, at q = 3/2 the general solver. All take turns within a round,
+and a ratio is taken within a round: its median and quartiles. The difference of two updates is
+noisy, so the policies are measured alone too: what they add, as a share of the update at q = 2.
+"""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import tyro
+
+from tsallax import envs
+from tsallax.cli.bench import loop_timer
+from tsallax.policies import make_policy
+from tsallax.training.config import Config, resolve
+from tsallax.training.run import closed_q, make_run
+from updates import policies_timer, update_timer
+
+ENVS = ("CartPole-v1", "MinAtar/Breakout")
+CLOSED, GENERAL = 2.0, 1.5
+WHAT = ("update", "policies", "loop")
+
+
+def timers(env: str, q: float) -> list[Callable[[], float]]:
+    """Of `WHAT`, as a run with this q has it."""
+    run = make_run(resolve(Config(env, q=(q,), steps=10**6)))
+    hp = jax.tree.map(lambda x: x[0], run.hp)
+    sizes = run.config.batch, envs.make(env).num_actions
+    policy = make_policy("exact", closed_q(run.hp))
+    return [
+        update_timer(run.agent, hp, run.observation, *sizes),
+        policies_timer(policy, hp, *sizes),
+        loop_timer(run),
+    ]
+
+
+def quartiles(x: np.ndarray, form: str) -> str:
+    low, middle, high = np.percentile(x, (25, 50, 75))
+    return f"{middle:{form}} ({low:{form}} to {high:{form}})"
+
+
+def main(rounds: int = 15) -> None:
+    print("| | q = 2, ms | q = 3/2, ms | ratio |\n|---|---|---|---|")
+    for env in ENVS:
+        runs = [timers(env, q) for q in (CLOSED, GENERAL)]
+        found = np.array(
+            [[[run[i]() for run in runs] for i in range(len(WHAT))] for _ in range(rounds)]
+        )  # round, what, q
+        for i, what in enumerate(WHAT):
+            closed, general = found[:, i].T
+            times = " | ".join(f"{1e3 * np.median(x):.3f}" for x in (closed, general))
+            print(f"| {env}: {what} | {times} | {quartiles(general / closed, '.3f')} |")
+        share = (found[:, 1, 1] - found[:, 1, 0]) / found[:, 0, 0]
+        print(f"| {env}: what the policies add, of an update | | | {quartiles(share, '.1%')} |")
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
