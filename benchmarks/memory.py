@@ -1,0 +1,63 @@
+"""Where the peak of memory comes from: a run of the minatar preset, stage by stage.
+
+    python benchmarks/memory.py
+
+Two processes, one after the other: the first compiles the program and keeps it, the second finds
+it.
+"""
+
+import os
+import sys
+from pathlib import Path
+from subprocess import run
+from tempfile import TemporaryDirectory
+
+
+def peak() -> int:
+    """Megabytes of resident memory of this process so far, at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return round(1024e-6 * next(int(x.split()[1]) for x in lines if x.startswith("VmHWM")))
+
+
+def stages() -> None:
+    """Print a line after each: its name and the peak."""
+    say = lambda stage: print(stage, peak(), sep="\t", flush=True)  # noqa: E731
+    import numpy as np
+
+    say("Python and numpy")
+    import jax
+
+    jax.block_until_ready(jax.numpy.ones(1) + 1)
+    say("jax, and one operation")
+    from tsallax.training.compiled import cycles, program
+    from tsallax.training.config import Config, resolve
+    from tsallax.training.loop import Period
+    from tsallax.training.run import make_run
+
+    built = make_run(resolve(Config("MinAtar/Breakout", steps=10**6)))
+    state = built.start()
+    say("the run's start: network, environment, replay")
+    loop, config, hp = built.train.args  # type: ignore[attr-defined]
+    most = config.target_period // config.train_period
+    shape = Period(**next(cycles(config)), steps=config.train_period, most=most)
+    lowered = program(loop, 1, most).lower(state, hp, shape)
+    say("the target period traced")
+    compiled = lowered.compile()
+    say("compiled, or found kept")
+    jax.tree.map(np.asarray, compiled(state, hp, shape)[1])
+    say("run once")
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        kept = {"JAX_COMPILATION_CACHE_DIR": folder, "JAX_PLATFORMS": "cpu"}
+        kept["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        command, own = [sys.executable, __file__, "inside"], {**os.environ, **kept}
+        cold, warm = (run(command, env=own, capture_output=True, text=True) for _ in range(2))
+    print("| peak of resident memory after, MB | compiling | found kept |\n|---|---|---|")
+    for first, second in zip(cold.stdout.splitlines(), warm.stdout.splitlines(), strict=True):
+        print(f"| {first.replace(chr(9), ' | ')} | {second.rpartition(chr(9))[2]} |")
+
+
+if __name__ == "__main__":
+    stages() if sys.argv[1:] else main()
