@@ -43,18 +43,27 @@ def quartiles(x: np.ndarray, form: str) -> str:
     return f"{middle:{form}} ({low:{form}} to {high:{form}})"
 
 
-def main(rounds: int = 15) -> None:
+def rounds(closed: Callable[[], float], general: Callable[[], float], number: int) -> np.ndarray:
+    """Seconds of both, in turns."""
+    return np.array([(closed(), general()) for _ in range(number)]).T
+
+
+def main(number: int = 60, loops: int = 15) -> None:
+    """Measure and print.
+
+    Args:
+        number: rounds.
+        loops: rounds of the whole loop.
+    """
     print("| | q = 2, ms | q = 3/2, ms | ratio |\n|---|---|---|---|")
     for env in ENVS:
-        runs = [timers(env, q) for q in (CLOSED, GENERAL)]
-        found = np.array(
-            [[[run[i]() for run in runs] for i in range(len(WHAT))] for _ in range(rounds)]
-        )  # round, what, q
-        for i, what in enumerate(WHAT):
-            closed, general = found[:, i].T
+        pairs = zip(timers(env, CLOSED), timers(env, GENERAL), strict=True)
+        numbers = (number, number, loops)
+        found = [rounds(*pair, n) for pair, n in zip(pairs, numbers, strict=True)]
+        for what, (closed, general) in zip(WHAT, found, strict=True):
             times = " | ".join(f"{1e3 * np.median(x):.3f}" for x in (closed, general))
             print(f"| {env}: {what} | {times} | {quartiles(general / closed, '.3f')} |")
-        share = (found[:, 1, 1] - found[:, 1, 0]) / found[:, 0, 0]
+        share = (found[1][1] - found[1][0]) / found[0][0]
         print(f"| {env}: what the policies add, of an update | | | {quartiles(share, '.1%')} |")
 
 
