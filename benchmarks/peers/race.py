@@ -29,7 +29,8 @@ def environment(threads: int, **more: str) -> dict[str, str]:
     """Of a process that is to use so many threads, and the compiler itself."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "PYTHON"))}
-    return {**kept, **dict.fromkeys(names, str(threads)), "JAX_PLATFORMS": "cpu", **more}
+    platforms = os.environ.get("JAX_PLATFORMS", "cpu")
+    return {**kept, **dict.fromkeys(names, str(threads)), "JAX_PLATFORMS": platforms, **more}
 
 
 def pinned(cores: tuple[int, ...]) -> list[str]:
