@@ -1,7 +1,12 @@
-"""From `tsallax train` to its first line of metrics, with an empty compile cache and a full one."""
+"""From `tsallax train` to its first step and metrics, with an empty compile cache and a full one.
+
+jax says when it has compiled a program, or has found it kept. That of a target period then runs,
+and begins with the first step, which nothing else shows: the program ends with the period.
+"""
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
@@ -9,42 +14,55 @@ from tempfile import TemporaryDirectory
 from race import PATIENCE, ROOT, environment, pinned, say
 
 ENV = "CartPole-v1"
+READY = "XLA compilation of jit(run)"  # the program of a target period
+STEP, METRICS = "step", "metrics"
 
 
-def launch(cores: tuple[int, ...], repeats: int) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {"cold": [], "warm": []}
+def launch(cores: tuple[int, ...], repeats: int) -> dict[str, dict[str, list[float]]]:
+    """Seconds to each event, of which cold ones found no programs kept, and warm ones did."""
+    found = {event: {"cold": [], "warm": []} for event in (STEP, METRICS)}
     for _ in range(repeats):
         with TemporaryDirectory() as folder:
-            for name, column in found.items():
-                column.append(round(first_metrics(cores, Path(folder), name), 2))
-                say(f"launch, {name}: {column[-1]:.1f} s")
+            for name in ("cold", "warm"):
+                for event, seconds in first_times(cores, Path(folder), name).items():
+                    found[event][name].append(round(seconds, 2))
+                    say(f"launch, {name}: first {event} after {seconds:.1f} s")
     return found
 
 
-def first_metrics(cores: tuple[int, ...], folder: Path, name: str) -> float:
-    """Seconds from the start of the process to the first row, after a target period."""
+def first_times(cores: tuple[int, ...], folder: Path, name: str) -> dict[str, float]:
+    """Seconds from the start of the process."""
     command = [*pinned(cores), str(Path(sys.executable).with_name("tsallax")), "train", ENV]
     own = {
         "PYTHONPATH": str(ROOT / "src"),
-        "JAX_COMPILATION_CACHE_DIR": str(folder / "cache"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "JAX_LOG_COMPILES": "1",
     }
+    log, metrics = folder / f"{name}.log", folder / name / "metrics.csv"
     begin = time.perf_counter()
-    process = Popen(
-        [*command, "--out", str(folder / name)],
-        stdout=DEVNULL,
-        stderr=DEVNULL,
-        env=environment(len(cores), **own),
-    )
+    with log.open("w") as told:
+        process = Popen(
+            [*command, "--out", str(folder / name)],
+            stdout=DEVNULL,
+            stderr=told,
+            env=environment(len(cores), **own),
+        )
     try:
-        while not rows(folder / name / "metrics.csv"):
-            if process.poll() is not None or time.perf_counter() - begin > PATIENCE:
-                raise RuntimeError("`tsallax train` wrote no metrics")
-            time.sleep(0.01)
-        return time.perf_counter() - begin
+        step = wait(process, lambda: READY in log.read_text()) - begin
+        return {STEP: step, METRICS: wait(process, lambda: rows(metrics) > 0) - begin}
     finally:
         process.kill()
         process.wait()
+
+
+def wait(process: Popen, there: Callable[[], bool]) -> float:
+    """The time when it was there."""
+    begin = time.perf_counter()
+    while not there():
+        if process.poll() is not None or time.perf_counter() - begin > PATIENCE:
+            raise RuntimeError("`tsallax train` took no step, or wrote no metrics")
+        time.sleep(0.01)
+    return time.perf_counter()
 
 
 def rows(path: Path) -> int:

@@ -64,10 +64,13 @@ def crowd_table(results: dict[str, Any]) -> list[str]:
     ]
 
 
-def launch_table(launch: dict[str, list[float]]) -> list[str]:
+def launch_table(launch: dict[str, dict[str, list[float]]]) -> list[str]:
     header = ["`tsallax train CartPole-v1`, s", "empty compile cache", "full compile cache"]
-    row = ["from the start to the first metrics", *(spread(x, ".1f") for x in launch.values())]
-    return ["", *table(header, [row])]
+    rows = [
+        [f"from the start to the first {event}", *(spread(x, ".1f") for x in found.values())]
+        for event, found in launch.items()
+    ]
+    return ["", *table(header, [*rows, ["wanted, to the first step", "under 10", "under 4"]])]
 
 
 def markdown(results: dict[str, Any]) -> str:

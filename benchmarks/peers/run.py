@@ -36,7 +36,7 @@ def main(
     """Measure, print, and write the page and the picture.
 
     Args:
-        works: of gym, breakout, seaquest, pong; launch is `tsallax train` to its first metrics.
+        works: of gym, breakout, seaquest, pong; launch is `tsallax train` to its first step.
         cores: of one, two, and seeds, which compares 8 seeds on one core and on two.
         repeats: rounds.
         seconds: of a turn, about; a compiled program has its own shortest turn.
