@@ -47,6 +47,19 @@ def test_a_ratio_is_taken_within_a_round():
     assert spread(ratios(fast, slow), ".2f") == "4.00 (1.00 to 4.00)"  # the medians': 20 / 10
 
 
+def test_the_launch_has_a_row_for_each_event():
+    from launch import METRICS, STEP
+    from page import launch_table
+
+    found = {
+        STEP: {"cold": [9.0, 10.0, 8.0], "warm": [3.0]},
+        METRICS: {"cold": [11.0], "warm": [4.0]},
+    }
+    _, _, _, step, metrics, _ = launch_table(found)
+    assert step == "| from the start to the first step | 9.0 (8.0 to 10.0) | 3.0 (3.0 to 3.0) |"
+    assert "first metrics | 11.0" in metrics
+
+
 def test_the_page_keeps_its_prose(tmp_path):
     from page import BEGIN, END, put
 
