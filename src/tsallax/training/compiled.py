@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Int
 
@@ -84,7 +85,8 @@ def program(loop: Loop, cells: int, most: int, devices: int = 1) -> Callable[...
         return over_cells(cycle, share)(state, hp)
 
     if devices > 1:
-        mesh, own = jax.make_mesh((devices,), ("devices",)), P("devices")
+        mesh = jax.make_mesh((devices,), ("devices",), axis_types=(AxisType.Auto,))
+        own = P("devices")
         run = jax.shard_map(
             run, mesh=mesh, in_specs=(own, own, P()), out_specs=own, check_vma=False
         )
