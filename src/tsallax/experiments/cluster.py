@@ -44,6 +44,8 @@ class Ray:
     @property
     def slots(self) -> int:
         """As many as the cluster has now: nodes come and go."""
+        if not self.ray.is_initialized():
+            return 0
         there = self.ray.cluster_resources()
         room = there.get("CPU", 0)
         if self.gpus:

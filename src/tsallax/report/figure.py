@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
+GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
 SIDES = {"mean and one standard deviation": "mean", "IQM and 95 % interval": "iqm"}
 
 
@@ -38,7 +39,9 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
         sides = panels.subfigures(1, 2, wspace=0.03)
         for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
             side.suptitle(words, fontsize=9)
-            axes = side.subplots(len(rows), len(columns), squeeze=False, sharex="row", sharey="row")
+            alike = study.metric == "episode_return"  # others may grow without bound in one panel
+            shape = {"squeeze": False, "sharex": "row", "sharey": "row" if alike else False}
+            axes = side.subplots(len(rows), len(columns), **shape)
             for i, row in enumerate(rows):
                 for j, column in enumerate(columns):
                     panel = [
@@ -61,7 +64,7 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
         )
         seeds = sorted({len(c.seeds) for c in curves})
         of = "-".join(map(str, {seeds[0]: 0, seeds[-1]: 0}))
-        figure.suptitle(f"{study.title}   ({of} seeds)", fontsize=10)
+        figure.suptitle(f"{study.title}   (seeds: {of})", fontsize=10)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
             path = folder / f"{study.name}{suffix}"
             figure.savefig(path, dpi=110, metadata=about)
@@ -71,12 +74,16 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
 def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: dict) -> None:
     from matplotlib.ticker import EngFormatter
 
+    largest = 0.0
     for curve in curves:
         steps, values = curve.iterations(study.metric)
         color, line = styles[_key(curve, study.curves)]
         middle, low, high = band(values, kind)
         axes.plot(steps, middle, color=color, ls=line, lw=1.4)
         axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
+        largest = max(largest, np.nanmax(np.abs(middle), initial=0.0))
+    if largest > GROWN:
+        axes.set_yscale("symlog", linthresh=1.0)
     axes.grid(alpha=0.25, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
