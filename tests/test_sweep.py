@@ -2,7 +2,10 @@
 
 import csv
 import os
+import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -210,3 +213,24 @@ def test_a_cell_that_always_fails_is_said(tmp_path, capsys):
     (tmp_path / "small.toml").write_text(text)
     assert cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]) == 2
     assert "NoSuchPlace" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_ten_times_gives_the_results_of_an_undisturbed_one(tmp_path):
+    """The whole command, at random moments; its workers see that they are alone and stop."""
+    text = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace("800", "8_000")
+    (tmp_path / "small.toml").write_text(text)
+    command = [sys.executable, "-m", "tsallax", "sweep", str(tmp_path / "small.toml"), "--out"]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, stdout=subprocess.DEVNULL)
+    draw = random.Random(0)
+    for _ in range(10):
+        child = subprocess.Popen([*command, str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
+        time.sleep(draw.uniform(3, 12))
+        assert child.poll() is None, "it was done before the tenth kill: longer cells are needed"
+        child.kill()
+        child.wait()
+    subprocess.run([*command, str(tmp_path / "killed")], check=True, stdout=subprocess.DEVNULL)
+    for whole in sorted((tmp_path / "whole").glob("**/*")):
+        if whole.suffix in (".csv", ".safetensors", ".png") and whole.name != "timing.csv":
+            killed = tmp_path / "killed" / whole.relative_to(tmp_path / "whole")
+            assert killed.read_bytes() == whole.read_bytes(), whole.name
