@@ -23,7 +23,8 @@ class Logged:
     """
 
     def __init__(self, watch: Watch, labels: Sequence[str], start: Callable[[], list[Write]]):
-        self.watch, self.labels, self.start = watch, labels, start
+        self.watch, self.start = watch, start
+        self.labels = [label.replace(" ", "_").replace("=", "_") for label in labels]
         self.writers: list[Write] | None = None
 
     def tick(self, step: int) -> None:
