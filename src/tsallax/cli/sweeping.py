@@ -31,6 +31,7 @@ class Where:
     width: int = 1  # runs side by side in one program: 1 is fastest on a CPU, a GPU wants many
     address: str = ""  # of a Ray cluster; left open, one is started here
     gpus: float = 0.0  # of each Ray task
+    draw_only: bool = False  # run nothing: tables and pictures of what is done
 
 
 class Board:
@@ -97,7 +98,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where) -> 
         f"{len(todo)} runs are to be done"
     )
     state = sweep.Progress(every, [], [], {})
-    if todo:
+    if todo and not where.draw_only:
         estimate(todo, where)
         with Board(every) as board, Interrupt(board.stopping) as interrupt:
             state = sweep.run(every, executor(where, out), board, lambda: interrupt.asked)

@@ -35,11 +35,6 @@ class Curve(NamedTuple):
     steps: Int[np.ndarray, "periods"]
     columns: dict[str, Float[np.ndarray, "seeds periods"]]
 
-    def label(self, names: Sequence[str]) -> str:
-        return ", ".join(
-            _word(name, self.labels.get(name, "")) for name in names if self.labels.get(name)
-        )
-
     def iterations(self, column: str, count: int = ITERATIONS) -> tuple[np.ndarray, np.ndarray]:
         """Steps (iterations,) and means (seeds, iterations) over about equal parts of the run.
 
@@ -66,10 +61,6 @@ class Curve(NamedTuple):
             out=np.full(len(last), np.nan),
             where=known.any(1),
         )
-
-
-def _word(name: str, value: str) -> str:
-    return value if name in ("env", "algo", "policy") else f"{name} = {value}"
 
 
 def collect(study: Study, settings: Iterable[Setting], jobs: Iterable[Job], path: Path) -> int:
