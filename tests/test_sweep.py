@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tsallax import cli
@@ -20,6 +21,8 @@ from tsallax.experiments.study import parse, settings
 from tsallax.experiments.sweep import Answer
 from tsallax.training.config import Config, resolve
 from tsallax.training.folder import Folder
+from tsallax.training.loop import Metrics
+from tsallax.training.run import make_cells
 
 STUDY = """
 title = "small"
@@ -161,6 +164,23 @@ def test_the_table_has_every_setting_seed_and_period(undisturbed):
     assert {(r["algo"], r["q"], r["seed"]) for r in rows} == {
         (a, q, s) for a in ("tal", "tsallis-dqn") for q in ("1.5", "3") for s in ("0", "1")
     }
+
+
+def test_a_number_left_open_is_another_setting(tmp_path):
+    """Each row of the table belongs to one run: an open weight is not a weight of 1."""
+    text = STUDY.replace('["tal", "tsallis-dqn"]\nq = [1.5, 3]', '"mt-dqn"')
+    study = parse(text + '\n[[runs]]\nalgo = "mt-dqn"\nlog_weight = 1\n', "small")
+    jobs = make_jobs(settings(study), tmp_path / "runs", width=1)
+    for job in jobs:
+        weight = job.config.log_weight[0] if job.config.log_weight else 7.0
+        folder = Folder(job.path, job.config, make_cells(job.config))
+        folder.add(Metrics(*(np.full(1, weight) for _ in Metrics._fields)), None)
+        folder.close("done")
+    assert results.collect(study, settings(study), jobs, tmp_path / "metrics.csv") == 4
+    curves = results.read_table(tmp_path / "metrics.csv")
+    found = {curve.labels["log_weight"]: curve.columns["loss"] for curve in curves}
+    np.testing.assert_array_equal(found[""], np.full((2, 1), 7.0))
+    np.testing.assert_array_equal(found["1"], np.full((2, 1), 1.0))
 
 
 def test_killed_workers_change_nothing(undisturbed, tmp_path):

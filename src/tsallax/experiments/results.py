@@ -89,7 +89,8 @@ def _covers(job: Any, config: Any) -> bool:
     """Whether a job's grid and seeds hold this setting, or a part of its seeds."""
     open_fields = dict.fromkeys(RANGES, ()) | {"seeds": 1, "first_seed": 0}
     alike = dataclasses.replace(job, **open_fields) == dataclasses.replace(config, **open_fields)
-    numbers = all(set(getattr(config, n)) <= set(getattr(job, n)) for n in RANGES)
+    pairs = [(getattr(config, n), getattr(job, n)) for n in RANGES]
+    numbers = all(set(own) <= set(there) and bool(own) == bool(there) for own, there in pairs)
     last = config.first_seed + config.seeds
     return alike and numbers and config.first_seed <= job.first_seed < last
 
@@ -140,6 +141,9 @@ def _curve(labels: dict[str, str], seeds: dict[int, list[list[float]]], path: Pa
     if len(lengths) > 1:
         raise ValueError(f"{path} mixes runs of different lengths: {labels}")
     block = np.array(list(seeds.values()))
+    steps = block[:, :, 0]
+    if not (np.all(np.diff(steps) > 0) and np.all(steps == steps[0])):
+        raise ValueError(f"{path} has rows twice, or out of order: {labels}")
     columns = {name: block[:, :, 1 + i] for i, name in enumerate(COLUMNS)}
     return Curve(labels, list(seeds), block[0, :, 0].astype(int), columns)
 
