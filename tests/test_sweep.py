@@ -217,7 +217,7 @@ def test_the_command_draws_and_goes_on(tmp_path, capsys):
     (tmp_path / "small.toml").write_text(STUDY.replace("[1.5, 3]", "3").replace("800", "400"))
     command = ["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]
     assert cli.main(command) == 0
-    assert "core hours" in capsys.readouterr().out
+    assert "on one core" in capsys.readouterr().out
     folder = tmp_path / "out/small"
     assert {p.name for p in folder.iterdir()} == {
         "about.json", "metrics.csv", "small.png", "small.svg"

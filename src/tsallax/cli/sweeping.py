@@ -1,5 +1,6 @@
 """What `tsallax sweep` and `tsallax reproduce` share: studies in, tables and pictures out."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,11 +114,14 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where) -> 
 
 
 def estimate(jobs: Sequence[Job], where: Where) -> None:
+    """Say how long it will take, before it begins."""
     from tsallax.experiments.estimate import core_hours
 
     left = [(job, 1 - job.step() / job.config.steps) for job in jobs]
     hours = core_hours(jobs) * sum(j.steps * x for j, x in left) / sum(j.steps for j, _ in left)
-    print(f"about {hours:.2g} core hours, by the updates' arithmetic alone")
+    cores = where.workers or len(os.sched_getaffinity(0))
+    here = f", {duration(3600 * hours / cores)} on {cores}" if where.executor == "local" else ""
+    print(f"by the arithmetic of the updates about {duration(3600 * hours)} on one core{here}")
 
 
 def executor(where: Where, out: Path) -> sweep.Executor:
@@ -132,12 +136,13 @@ def executor(where: Where, out: Path) -> sweep.Executor:
 
 def write(study: Study, scale: str, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
     """The table, the picture and how they came to be; of what is done."""
+    if not any(job.done() for job in jobs):
+        print(f"{study.name}: nothing is done yet")
+        return
     folder = out / scale / study.name if scale else out / study.name
     folder.mkdir(parents=True, exist_ok=True)
     own = {job: why for job, why in failed.items() if job in jobs}
-    if not results.collect(study, plan, jobs, folder / TABLE):
-        print(f"{study.name}: nothing is done yet")
-        return
+    results.collect(study, plan, jobs, folder / TABLE)
     results.write_about(folder / results.ABOUT, study, scale, jobs, own)
     from tsallax.report.figure import draw_study
 
