@@ -1,0 +1,33 @@
+"""The policy explorer: one page, complete in itself, that computes policies as one looks on."""
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from string import Template
+
+from tsallax._version import __version__
+
+
+def explorer_page() -> str:
+    """The page: nothing but its own style and scripts may run in it, and it may load nothing."""
+    style, maths, page, template = (
+        files(__name__).joinpath(name).read_text(encoding="utf-8")
+        for name in ("style.css", "maths.js", "page.js", "template.html")
+    )
+    security = "; ".join(
+        [
+            "default-src 'none'",
+            "img-src data:",  # its empty icon, without which a browser asks for one
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(maths)} {_hash(page)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    parts = {"security": security, "style": style, "maths": maths, "page": page}
+    return Template(template).substitute(parts, version=__version__)
+
+
+def _hash(text: str) -> str:
+    """As a Content-Security-Policy names an inline block."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
