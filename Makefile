@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PEERS  := benchmarks/.peers
 
-.PHONY: help setup train test test-slow faults check format bench bench-peers docs-figures clean
+.PHONY: help setup train test test-slow faults check format bench bench-peers docs-figures explorer clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -54,6 +54,9 @@ $(PEERS)/%/.ready: benchmarks/peers/%.txt
 docs-figures: $(READY)  ## the figures of docs/studies.md
 	$(BIN)/python examples/normalisation.py
 	$(BIN)/python examples/error_averaging.py
+
+explorer: $(READY)  ## the policy explorer, as docs/explorer.html
+	$(BIN)/tsallax explore -o docs/explorer.html
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .hypothesis build src/*.egg-info
