@@ -15,7 +15,7 @@ import pytest
 
 from tsallax import cli
 from tsallax.experiments import results, sweep
-from tsallax.experiments.jobs import Job, make_jobs
+from tsallax.experiments.jobs import Job, join, make_jobs
 from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
 from tsallax.experiments.sweep import Answer
@@ -133,6 +133,13 @@ def test_a_sweep_that_is_asked_to_stop_closes_its_executor(tmp_path):
     state = sweep.run(jobs_of(tmp_path), fake, asked=lambda: bool(fake.started), say=quiet)
     assert fake.closed
     assert state.waiting
+
+
+def test_joining_keeps_a_number_left_open_apart():
+    numbers = ((), (1.0,))
+    configs = [resolve(Config("CartPole-v1", algo="mt-dqn", log_weight=n)) for n in numbers]
+    for order in (configs, configs[::-1]):
+        assert {config.log_weight for config in join(order, width=8)} == set(numbers)
 
 
 # --- Real workers ---------------------------------------------------------------------------------

@@ -74,13 +74,15 @@ def split(config: Config, width: int) -> Iterator[Config]:
 def join(configs: list[Config], width: int) -> list[Config]:
     """Configurations that differ in one number become one with a grid, number by number.
 
-    Those whose policy has a closed form stay apart from those that must solve for it.
+    Those whose policy has a closed form stay apart from those that must solve for it, those that
+    leave the number open from those that give it.
     """
     for name in RANGES:
-        rest: dict[tuple[Config, bool], list[Config]] = {}
+        rest: dict[tuple[Config, bool, bool], list[Config]] = {}
         for config in configs:
-            closed = name == "q" and set(config.q) <= CLOSED
-            rest.setdefault((dataclasses.replace(config, **{name: ()}), closed), []).append(config)
+            closed, given = name == "q" and set(config.q) <= CLOSED, bool(getattr(config, name))
+            key = dataclasses.replace(config, **{name: ()}), closed, given
+            rest.setdefault(key, []).append(config)
         configs = [joined for group in rest.values() for joined in _join(group, name, width)]
     return configs
 
