@@ -225,18 +225,14 @@ def load_weights(run: Path, about: Mapping[str, Any], like: Any) -> Any:
     return freeze.thaw(like, tensors.read(run / WEIGHTS, freeze.specs(like), wanted))
 
 
-def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
-    """`run.json`, with the configuration as a `Config`.
-
-    Nothing is imported by a name found in a file: an environment `package:Name` must be `allowed`,
-    or its package imported already.
-    """
+def read_json(path: Path) -> dict[str, Any]:
+    """`run.json` as it stands: of this schema and with a status, the rest unchecked."""
     if not (path / RUN).exists():
         raise FileNotFoundError(f"{path} is no run folder: it has no {RUN}")
     try:
         with tensors.open_regular(path / RUN) as file:
             about = json.loads(file.read(LONGEST))
-        schema, config = about["schema"], about["config"]
+        schema, _ = about["schema"], about["config"]
         status = {"running", "done", "stopped", "failed"} & {about["status"]}
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"{path} has a damaged {RUN}") from None
@@ -250,6 +246,17 @@ def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
         )
     if not status:
         raise ValueError(f"{path} has a damaged {RUN}: its status is none")
+    return about
+
+
+def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
+    """`run.json`, with the configuration as a `Config`.
+
+    Nothing is imported by a name found in a file: an environment `package:Name` must be `allowed`,
+    or its package imported already.
+    """
+    about = read_json(path)
+    config = about["config"]
     env = str(config.get("env")) if isinstance(config, dict) else ""
     package = env.partition(":")[0]
     if ":" in env and env != allowed and package not in sys.modules:
