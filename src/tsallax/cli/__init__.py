@@ -28,6 +28,7 @@ COMMANDS = {
     "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
     "sweep": Command("tsallax.cli.sweep", "a study of your own: environments x algorithms x ..."),
     "claims": Command("tsallax.cli.claims", "the paper's claims C1 to C14, a verdict on each"),
+    "report": Command("tsallax.cli.report", "runs and results as one HTML page"),
     "explore": Command(
         "tsallax.cli.explore", "a page to play with policies and action gaps", guarded=False
     ),

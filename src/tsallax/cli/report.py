@@ -1,0 +1,49 @@
+"""`tsallax report`: runs and results as one HTML page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from tsallax.cli.errors import one_line, printable
+from tsallax.report.page import html, troubles
+from tsallax.report.page.gather import gather
+from tsallax.training.cache import use_cache
+from tsallax.training.folder import write_atomically
+
+
+@one_line
+def run(
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS")],
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("report.html"),
+    clips: bool = True,
+) -> None:
+    """Write a page of runs: curves, scores, comparisons, claims, configurations, clips.
+
+    The page is one file without outside requests. What is damaged or unfinished is named on it.
+
+    Args:
+        folders: runs of `tsallax train`, results of `tsallax reproduce`, or folders that hold
+            such ones.
+        out: the page.
+        clips: put the videos of `tsallax play` into it.
+    """
+    if not folders:
+        raise ValueError("which runs? Give one folder or more")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"the page's name ends in .html, not {out.name!r}")
+    if out.is_dir() or not out.parent.is_dir():
+        raise FileNotFoundError(f"{out} cannot be written: no folder for it, or a folder itself")
+    use_cache()  # claims on tabular MDPs are compiled
+    found = gather(folders)
+    if not clips:
+        found = found._replace(clips=[])
+    page = html(found)
+    write_atomically(out, page)
+    faults = troubles(found)
+    for name, what in faults[:10]:
+        print(f"{printable(name)}: {printable(what)}")
+    if len(faults) > 10:
+        print(f"... and {len(faults) - 10} more, on the page")
+    print(f"{len(found.runs)} runs, {len(found.results)} tables of results")
+    print(f"page {out}, {len(page) / 1e6:.1f} MB")

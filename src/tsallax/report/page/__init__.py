@@ -1,0 +1,155 @@
+"""Runs and results as one HTML file that needs nothing else.
+
+The style and the scripts are put into the frame, `page.html`. What was measured is JSON there, which
+`draw.js` and `page.js` show as text and draw as SVG. The policy in the frame allows these scripts
+and this style and nothing else: no other script, no request, no markup made of strings.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import resources
+from itertools import chain
+from typing import Any
+
+from tsallax._version import __version__
+from tsallax.experiments.study import names as paper_studies
+from tsallax.report.curves import PALETTE
+from tsallax.report.page.gather import Found, Results, Run, text
+from tsallax.report.page.summary import METRICS, of_table, settings_of, summarise
+from tsallax.report.verdicts import judge
+
+MADE = ("title", "scale", "written", "done", "jobs", "environment steps", "core hours", "machine")
+ENDS = {"running": "unfinished", "stopped": "stopped early", "failed": "failed"}
+
+
+def html(found: Found) -> str:
+    """The page."""
+    files = ("page.html", "page.css", "draw.js", "page.js")
+    here = resources.files("tsallax.report.page")
+    frame, style, *scripts = ((here / name).read_text("utf-8") for name in files)
+    script = "\n".join(scripts)
+    parts = {
+        "style": style,
+        "script": script,
+        "style-hash": _digest(style),
+        "script-hash": _digest(script),
+        "data": as_json(content(found)),
+    }
+    before, *rest = frame.split("{{")
+    pieces = (piece.partition("}}") for piece in rest)
+    return before + "".join(parts[name] + after for name, _, after in pieces)
+
+
+def _digest(source: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+def as_json(value: Any) -> str:
+    """In plain ASCII that nothing in HTML takes for markup."""
+    words = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return words.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def content(found: Found) -> dict[str, Any]:
+    """All that the page shows."""
+    if not any(run.cells for run in found.runs) and not found.results:
+        where = "; ".join(f"{name}: {what}" for name, what in troubles(found)[:3])
+        raise ValueError(f"nothing to report: {where}"[:400])
+    sets = []
+    settings, twice = settings_of(found.runs)
+    if settings:
+        sets.append({"name": "runs", "title": "all runs", **summarise(settings)})
+    for own in found.results:
+        title = f"{own.name}: {text(own.about['title'])}"
+        sets.append({"name": own.name, "title": title, **summarise(of_table(own.curves))})
+    return {
+        "version": __version__,
+        "palette": PALETTE,
+        "metrics": list(METRICS.items()),
+        "sets": sets,
+        "problems": [*troubles(found), *twice],
+        "claims": claims(found.results),
+        "clips": [clip._asdict() for clip in found.clips],
+        "studies": [
+            [own.name, *(text(own.about.get(field)) for field in MADE)] for own in found.results
+        ],
+        "made": MADE,
+        **configurations(found.runs),
+    }
+
+
+def troubles(found: Found) -> list[tuple[str, str]]:
+    """What is not whole, run by run: nothing of it is hidden."""
+    of_runs = [(run.name, what) for run in found.runs for what in _faults(run)]
+    of_studies = [(own.name, what) for own in found.results for what in _missing(own.about)]
+    return [*found.problems, *of_runs, *of_studies]
+
+
+def _faults(run: Run) -> list[str]:
+    if run.status == "done":
+        return run.notes
+    last = max((int(cell.steps[-1]) for cell in run.cells), default=0)
+    return [f"{ENDS[run.status]} at step {last:,} of {run.asked:,}", *run.notes]
+
+
+def _missing(about: dict[str, Any]) -> list[str]:
+    failed, unfinished = about.get("failed"), about.get("unfinished")
+    found = []
+    if isinstance(failed, dict):
+        found += [f"{text(name)} failed: {text(why)}" for name, why in failed.items()]
+    if unfinished and isinstance(unfinished, list):
+        found.append(f"{len(unfinished)} runs unfinished: {text(unfinished)}")
+    return found
+
+
+def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
+    """A table for each scale with runs of the paper's figures."""
+    scales: dict[str, dict[str, Any]] = {}
+    for own in results:
+        study = text(own.about["study"])
+        if study in paper_studies():
+            scales.setdefault(text(own.about["scale"]), {})[study] = own.curves
+    return [
+        {
+            "scale": scale,
+            "rows": [
+                {
+                    "claim": claim.name,
+                    "text": f"{claim.text} ({claim.figure})",
+                    "reading": one.reading,
+                    "verdict": one.verdict,
+                    "missing": one.missing,
+                    "checks": [f"{c.text} ({c.verdict})" for c in one.checks],
+                }
+                for claim, findings in judge(tables)
+                for one in findings
+            ],
+        }
+        for scale, tables in scales.items()
+    ]
+
+
+def configurations(runs: Sequence[Run]) -> dict[str, Any]:
+    """What is common to all runs, what differs, and a row for each run."""
+    names = list(dict.fromkeys(chain.from_iterable(run.fields for run in runs)))
+    values = {name: [run.fields.get(name, "") for run in runs] for name in names}
+    differ = [name for name in names if len(set(values[name])) > 1]
+    return {
+        "common": [(name, values[name][0]) for name in names if name not in differ],
+        "differ": [
+            (name, [(v, values[name].count(v)) for v in dict.fromkeys(values[name])])
+            for name in differ
+        ],
+        "runs": [
+            {
+                "name": run.name,
+                "status": ENDS.get(run.status, run.status),
+                "notes": run.notes,
+                "seeds": len(run.cells),
+                "values": [run.fields.get(name, "") for name in differ],
+            }
+            for run in runs
+        ],
+    }

@@ -1,0 +1,224 @@
+"""The statistics of a page: learning curves with intervals, final scores, comparisons.
+
+Everything is computed here; the page only draws. Numbers have four figures.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tsallax import stats
+from tsallax.experiments.results import ITERATIONS, Curve
+from tsallax.report.page.gather import Cell, Run
+from tsallax.report.scores import SHARE
+
+METRICS = {
+    "episode_return": "episodic return",
+    "eval_return": "return of evaluations",
+    "action_gap": "action gap Q(1) - Q(2)",
+    "support": "actions in the support of pi",
+    "entropy": "entropy of pi (nats)",
+    "kl": "KL divergence from the last pi",
+    "loss": "loss",
+}
+RETURNS = ("episode_return", "eval_return")  # known from time to time
+APART = {"seeds", "first_seed", "save_seconds", "save_steps"}  # do not make another setting
+RESAMPLES = 1000  # of a curve: its ends move by about a hundredth of its width
+NUMBERS = 300_000  # of all curves of a page, about 2 MB: with more settings they have fewer points
+PAIRS = 300  # of an environment, at most
+
+
+class Setting(NamedTuple):
+    """All seeds of one setting."""
+
+    curve: Curve  # NaN where a seed has no row
+    ends: list[int]  # of each seed, its last step
+    whole: list[bool]  # whether it came to its end
+
+    @property
+    def diverged(self) -> int:
+        return int(np.sum(np.any(self.curve.columns["diverged"] >= 0, 1)))
+
+
+def settings_of(runs: Sequence[Run]) -> tuple[list[Setting], list[tuple[str, str]]]:
+    """The cells of runs by what they have in common; a seed that is there twice counts once."""
+    groups: dict[tuple, dict[int, Cell]] = defaultdict(dict)
+    twice = []
+    longest = [(run, cell) for run in runs for cell in run.cells]
+    for run, cell in sorted(longest, key=lambda x: -len(x[1].steps)):
+        seeds = groups[tuple((n, v) for n, v in cell.setting.items() if n not in APART)]
+        if cell.seed in seeds:
+            twice.append((run.name, f"seed {cell.seed} is in another run, and counts once"))
+        seeds.setdefault(cell.seed, cell)
+    named = [dict(key) for key in groups]
+    names = _telling(named)
+    found = [
+        _setting({n: own.get(n, "") for n in names}, sorted(seeds.values()))
+        for own, seeds in zip(named, groups.values(), strict=True)
+    ]
+    return found, list(dict.fromkeys(twice))
+
+
+def _telling(settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """The fields that tell settings apart: not those that follow from env and algorithm."""
+    values = defaultdict(lambda: defaultdict(set))
+    for own in settings:
+        for name, value in own.items():
+            values[name][own["env"], own["algo"]].add(value)
+    several = [n for n, found in values.items() if any(len(v) > 1 for v in found.values())]
+    q = {own.get("q", "") for own in settings}
+    return list(dict.fromkeys(["env", "algo", *(["q"] if len(q) > 1 else []), *several]))
+
+
+def _setting(labels: dict[str, str], cells: Sequence[Cell]) -> Setting:
+    steps = np.unique(np.concatenate([cell.steps for cell in cells]))
+    names = set.intersection(*(set(cell.columns) for cell in cells))
+    columns = {}
+    for name in names:
+        columns[name] = np.full((len(cells), len(steps)), 0.0 if name == "episodes" else np.nan)
+        for i, cell in enumerate(cells):
+            columns[name][i, np.searchsorted(steps, cell.steps)] = cell.columns[name]
+    curve = Curve(labels, [cell.seed for cell in cells], steps, columns)
+    return Setting(curve, [int(c.steps[-1]) for c in cells], [c.whole for c in cells])
+
+
+def of_table(curves: Sequence[Curve]) -> list[Setting]:
+    """The settings of a table of results, whose runs are all done."""
+    names = [n for n in curves[0].labels if len({c.labels[n] for c in curves}) > 1]
+    names = list(dict.fromkeys(["env", "algo", *names]))
+    return [
+        Setting(
+            curve._replace(labels={n: curve.labels[n] for n in names}),
+            [int(curve.steps[-1])] * len(curve.seeds),
+            [True] * len(curve.seeds),
+        )
+        for curve in curves
+    ]
+
+
+def summarise(settings: Sequence[Setting]) -> dict[str, Any]:
+    """What the page draws of one set of settings."""
+    facets = [(name, _values(settings, name)) for name in settings[0].curve.labels]
+    points = max(5, min(ITERATIONS, NUMBERS // (len(settings) * len(METRICS) * 6)))
+    curves = [
+        {
+            "at": [values.index(s.curve.labels[name]) for name, values in facets],
+            "seeds": len(s.ends),
+            "whole": sum(s.whole),
+            "diverged": s.diverged,
+            "steps": [int(x) for x in s.curve.iterations("episode_return", points)[0]],
+            "bands": {m: found for m in METRICS if (found := bands(s, m, points))},
+            "finals": {m: found for m in METRICS if (found := statistics(final(s, m)))},
+        }
+        for s in settings
+    ]
+    return {
+        "facets": [{"name": name, "values": values} for name, values in facets],
+        "curves": curves,
+        "pairs": list(pairs(settings)),
+    }
+
+
+def _values(settings: Sequence[Setting], name: str) -> list[str]:
+    found = list(dict.fromkeys(s.curve.labels[name] for s in settings))
+    try:
+        return sorted(found, key=lambda x: float(x or "-inf"))
+    except ValueError:
+        return sorted(found)
+
+
+def filled(setting: Setting, metric: str, points: int) -> np.ndarray:
+    """(seeds, points): returns carried forward as an observer would, up to a seed's last step."""
+    steps, means = setting.curve.iterations(metric, points)
+    if metric not in RETURNS:
+        return means
+    for row, end in zip(means, setting.ends, strict=True):
+        until = int(np.searchsorted(steps, end)) + 1
+        if np.isfinite(row[:until]).any():
+            row[:until] = stats.carry_forward(row[:until])
+    return means
+
+
+def bands(setting: Setting, metric: str, points: int) -> dict[str, Any] | None:
+    """At each point the statistics of the seeds that have a value there, and how many they are."""
+    if metric not in setting.curve.columns:
+        return None
+    values = filled(setting, metric, points)
+    there = np.isfinite(values)
+    if not there.any():
+        return None
+    found = {name: np.full(values.shape[1], np.nan) for name in STATISTICS}
+    for pattern in np.unique(there.T, axis=0):
+        at = (there.T == pattern).all(1)
+        if pattern.any():
+            for name, x in _statistics(values[pattern][:, at].T, RESAMPLES).items():
+                found[name][at] = x
+    return {name: _plain(x) for name, x in found.items()} | {"n": there.sum(0).tolist()}
+
+
+STATISTICS = ("iqm", "low", "high", "mean", "sd")
+
+
+def _statistics(values: np.ndarray, resamples: int) -> dict[str, np.ndarray]:
+    """Of (points, seeds), all finite. One seed has no interval."""
+    if values.shape[1] < 2:
+        return {"iqm": values[:, 0], "mean": values[:, 0]}
+    iqm, low, high = stats.interval(stats.iqm, values[..., None], resamples=resamples)
+    every = (iqm, low, high, values.mean(1), values.std(1))
+    return {name: np.asarray(x) for name, x in zip(STATISTICS, every, strict=True)}
+
+
+def final(setting: Setting, metric: str = "episode_return") -> np.ndarray:
+    """Scores of the seeds that came to their end: means over the last fifth, as far as known."""
+    if metric not in setting.curve.columns:
+        return np.array([])
+    scores = setting.curve.final(metric, SHARE)[np.array(setting.whole)]
+    return scores[np.isfinite(scores)]
+
+
+def statistics(scores: np.ndarray) -> dict[str, Any] | None:
+    if not len(scores):
+        return None
+    found = _statistics(scores[None], 2 * RESAMPLES)
+    return {name: _plain(x)[0] for name, x in found.items()} | {"n": len(scores)}
+
+
+def pairs(settings: Sequence[Setting]) -> Iterator[dict[str, Any]]:
+    """Probabilities of improvement between algorithms on the same environment.
+
+    Two settings are compared if they agree in every field in which their algorithms have a value
+    in common, and if both have two scores or more.
+    """
+    scores = [final(s) for s in settings]
+    labels = [s.curve.labels for s in settings]
+    values = defaultdict(set)
+    for own in labels:
+        for name, value in own.items():
+            values[own["env"], own["algo"], name].add(value)
+
+    def alike(a: Mapping[str, str], b: Mapping[str, str]) -> bool:
+        sides = [(a["env"], a["algo"]), (b["env"], b["algo"])]
+        return all(
+            a[n] == b[n] or not values[*sides[0], n] & values[*sides[1], n]
+            for n in a
+            if n != "algo"
+        )
+
+    count: dict[str, int] = defaultdict(int)
+    for i, j in combinations(range(len(settings)), 2):
+        a, b = labels[i], labels[j]
+        enough = min(len(scores[i]), len(scores[j])) > 1
+        if a["env"] != b["env"] or a["algo"] == b["algo"] or not (enough and alike(a, b)):
+            continue
+        count[a["env"]] += 1
+        if count[a["env"]] <= PAIRS:
+            x, y = scores[i][:, None], scores[j][:, None]
+            found = stats.interval(stats.probability_of_improvement, x, y, resamples=2 * RESAMPLES)
+            yield {"a": i, "b": j, "p": [_plain(np.array([v]))[0] for v in found]}
+
+
+def _plain(numbers: np.ndarray) -> list[float | None]:
+    return [float(f"{x:.4g}") if np.isfinite(x) else None for x in numbers]
