@@ -25,7 +25,7 @@ def write_run(
     names: dict[str, str] | None = None,
     **fields: Any,
 ) -> Path:
-    """A run of ten periods, or as far as `rows`: returns rise to `level` + seed.
+    """A run of ten periods, or as far as `rows`: returns rise to `level` + seed^2.
 
     Args:
         path: of the folder.
@@ -43,7 +43,7 @@ def write_run(
     folder = Folder(path, config, cells)
     seeds = np.array([cell.seed for cell in cells], float)
     for i in range(1, rows + 1):
-        folder.add(metrics(i * config.steps // 10, (level + seeds) * i / 10), None)
+        folder.add(metrics(i * config.steps // 10, (level + seeds**2) * i / 10), None)
     folder.note_stopped(stopped or {})
     folder.close(status)
     return path

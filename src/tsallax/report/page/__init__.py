@@ -1,8 +1,8 @@
 """Runs and results as one HTML file that needs nothing else.
 
-The style and the scripts are put into the frame, `page.html`. What was measured is JSON there, which
-`draw.js` and `page.js` show as text and draw as SVG. The policy in the frame allows these scripts
-and this style and nothing else: no other script, no request, no markup made of strings.
+The style and the scripts are put into the frame, `page.html`. What was measured is JSON there, and
+`draw.js` and `page.js` show it as text and SVG. The policy in the frame allows these scripts and
+this style and nothing else: no other script, no request, no markup made of strings.
 """
 
 import base64

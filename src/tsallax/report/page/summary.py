@@ -26,7 +26,7 @@ METRICS = {
 }
 RETURNS = ("episode_return", "eval_return")  # known from time to time
 APART = {"seeds", "first_seed", "save_seconds", "save_steps"}  # do not make another setting
-RESAMPLES = 1000  # of a curve: its ends move by about a hundredth of its width
+RESAMPLES = 1000  # of a curve: chance moves its ends by about 2 % of its width
 NUMBERS = 300_000  # of all curves of a page, about 2 MB: with more settings they have fewer points
 PAIRS = 300  # of an environment, at most
 
