@@ -46,7 +46,7 @@ function tickText(x) {
 }
 
 function table(head, rows, { name, caption = "", tall = false }) {
-  const cell = (x) => (x instanceof Element && x.tagName === "TD" ? x : el("td", {}, x));
+  const cell = (x) => (x.tagName === "TD" ? x : el("td", {}, x));
   const about = { class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region" };
   return el("div", { ...about, "aria-label": name },
     el("table", {},
@@ -182,7 +182,7 @@ function labels(series, on, side) {
 }
 
 // The values at one step: the slider's, which the pointer moves, too.
-function values(series, on, root, title, words) {
+function values(series, on, root, title, columns) {
   const steps = series.map((s) => s.steps).reduce((a, b) => (b.at(-1) > a.at(-1) ? b : a));
   const line = svg("line", { class: "cursor", y1: on.top, y2: on.bottom });
   const head = el("th", { scope: "col" });
@@ -192,8 +192,9 @@ function values(series, on, root, title, words) {
   slider.style.marginLeft = `${on.left - 8}px`;
   slider.style.width = `${on.right - on.left + 16}px`;
   const rows = series.map((s) => {
+    const { color, dash } = s.style;
     const swatch = svg("svg", { width: 34, height: 14, class: "ink", "aria-hidden": true },
-      svg("path", { class: "curve", stroke: s.style.color, "stroke-dasharray": s.style.dash, d: "M0 7H34" }),
+      svg("path", { class: "curve", stroke: color, "stroke-dasharray": dash, d: "M0 7H34" }),
       mark(s.style, 17, 7));
     const cells = [tight(), tight(), tight()];
     return { s, cells, row: el("tr", {}, el("td", {}, swatch), el("td", {}, s.name), ...cells) };
@@ -205,8 +206,9 @@ function values(series, on, root, title, words) {
     slider.setAttribute("aria-valuetext", head.textContent);
     for (const { s, cells } of rows) {
       const j = s.steps.findIndex((step) => step >= steps[i]);
-      const told = j < 0 || s.mid[j] === null ? [NONE, "", ""] : [number(s.mid[j]), s.told(j), s.n[j]];
-      told.forEach((text, k) => { cells[k].textContent = text; });
+      const known = j >= 0 && s.mid[j] !== null;
+      const words = known ? [number(s.mid[j]), s.told(j), s.n[j]] : [NONE, "", ""];
+      words.forEach((text, k) => { cells[k].textContent = text; });
     }
   };
   const follow = (event) => {
@@ -218,14 +220,14 @@ function values(series, on, root, title, words) {
   for (const kind of ["pointermove", "pointerdown"]) root.addEventListener(kind, follow);
   root.append(line);
   show(steps.length - 1);
-  const names = words.map((w) => el("th", { scope: "col" }, w));
+  const names = columns.map((name) => el("th", { scope: "col" }, name));
   return [slider, el("div", { class: "scroll" }, el("table", { class: "values" },
     el("thead", {}, el("tr", {}, el("td"), head, ...names)),
     el("tbody", {}, ...rows.map((r) => r.row))))];
 }
 
 // Series are {name, style, steps, mid, low, high, n, told(i)}, null where nothing is known.
-function chart(title, series, size, width, words) {
+function chart(title, series, size, width, columns) {
   const longest = Math.max(...series.map((s) => s.name.length));
   const side = Math.min(width * 0.36, 24 + LETTER * longest);
   const height = Math.max(270, ROW * series.length + 46);
@@ -234,8 +236,11 @@ function chart(title, series, size, width, words) {
     const known = parts(s.mid).flat();
     return `${s.name}: ${[known[0], known.at(-1)].map((i) => number(s.mid[i])).join(" to ")}`;
   });
-  const about = { width, height, class: "ink", role: "img", "aria-label": `${title}. ${ends.join("; ")}` };
-  const root = svg("svg", about, ...axes(on, height), ...series.flatMap((s, i) => curve(s, on, i)),
+  const about = { role: "img", "aria-label": `${title}. ${ends.join("; ")}` };
+  const root = svg("svg", { width, height, class: "ink", ...about },
+    ...axes(on, height),
+    ...series.flatMap((s, i) => curve(s, on, i)),
     ...labels(series, on, side));
-  return el("figure", {}, el("figcaption", {}, title), root, ...values(series, on, root, title, words));
+  return el("figure", {},
+    el("figcaption", {}, title), root, ...values(series, on, root, title, columns));
 }

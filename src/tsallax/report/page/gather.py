@@ -81,12 +81,12 @@ def gather(roots: Sequence[Path]) -> Found:
     for root in roots:
         if not root.is_dir():
             raise FileNotFoundError(f"there is no folder {root}")
-        before = len(seen)
-        for path in _folders(root, found.problems):
+        paths = list(_folders(root, found.problems))
+        for path in paths:
             if path.resolve() not in seen:
                 seen.add(path.resolve())
                 _read(path, _name(root, path, len(roots) > 1), found)
-        if len(seen) == before:
+        if not paths:
             found.problems.append((_name(root, root), "no run and no results in it"))
     return found
 
@@ -140,18 +140,20 @@ def read_run(path: Path, name: str) -> Run:
     keys = [{n: float(x) for n, x in cell.items()} for cell in cells]
     labels = _labels(keys)
     tables, bad = read_metrics(path / METRICS, keys)
-    found = []
+    found, diverged, done = [], [], about["status"] == "done"
     notes = [f"rows of {METRICS} that cannot be read: {bad}"] if bad else []
     for i, (key, (steps, columns)) in enumerate(zip(keys, tables, strict=True)):
-        whole = about["status"] == "done" and str(i) not in stopped
+        last = int(steps[-1]) if len(steps) else 0
+        whole = done and last >= config["steps"] and str(i) not in stopped
         setting = fields | {n: text(x) for n, x in key.items() if n != "seed"}
         cell = Cell(int(key["seed"]), setting, steps, columns, whole)
-        if len(steps):
+        if last:
             found.append(cell)
-        else:
-            notes.append(f"{labels[i]}: no rows")
+        if not last or (done and last < config["steps"]):
+            notes.append(f"{labels[i]}: rows to step {last:,} only")
         if (step := cell.diverged) >= 0:
-            notes.append(f"{labels[i]}: diverged at step {step:,}")
+            diverged.append(f"{labels[i]} at step {step:,}")
+    notes += [f"diverged: {text(diverged)}"] if diverged else []
     notes += [f"{labels[int(i)]}: {text(why)}" for i, why in stopped.items()]
     fields |= {f"version of {n}"[:CUT]: text(v) for n, v in about.get("versions", {}).items()}
     return Run(name, about["status"], int(config["steps"]), fields, found, notes)

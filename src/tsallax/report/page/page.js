@@ -82,7 +82,7 @@ function draw() {
   const width = Math.floor((charts.clientWidth - 16 * (columns - 1)) / columns);
   const drawn = all.map(({ title, own }) => {
     const words = [metricName(), environment(), title].filter(Boolean).join(", ");
-    const cut = `${MOST} of ${own.length} curves are drawn. Choose by the switches; the table has all.`;
+    const cut = `${MOST} of ${own.length} curves are drawn; the table has all of them.`;
     return el("div", {},
       chart(words, own.slice(0, MOST), size, width, KINDS[state.kind].words),
       ...(own.length > MOST ? [el("p", { class: "dim" }, cut)] : []));
@@ -122,7 +122,8 @@ function pairs() {
   const on = new Set(shown());
   const rows = every
     .filter(({ a, b }) => on.has(curves[a]) && on.has(curves[b]))
-    .map(({ a, b, p: [p, low, high] }) => (p < 0.5 ? [b, a, 1 - p, 1 - high, 1 - low] : [a, b, p, low, high]))
+    .map(({ a, b, p: [p, low, high] }) =>
+      (p < 0.5 ? [b, a, 1 - p, 1 - high, 1 - low] : [a, b, p, low, high]))
     .map(([a, b, p, low, high]) => [
       wide(label(curves[a])), wide(label(curves[b])), tight(p.toFixed(2)),
       tight(`${low.toFixed(2)} to ${high.toFixed(2)}`), whisker([p, low, high], 0, 1, 0.5),
@@ -143,7 +144,8 @@ function set(name, value) {
 
 function choice(name, options, value, change) {
   const id = `choice-${name.replaceAll(" ", "-")}`;
-  const select = el("select", { id }, ...options.map(([key, text]) => el("option", { value: key }, text)));
+  const each = options.map(([key, text]) => el("option", { value: key }, text));
+  const select = el("select", { id }, ...each);
   select.value = value;
   select.addEventListener("change", () => change(select.value));
   return el("div", {}, el("label", { for: id }, name), select);
@@ -184,7 +186,7 @@ function switches() {
   const change = (name, read = String) => (value) => set(name, read(value));
   const by = [[-1, "environment"], ...open.map((i) => [i, facets[i].name])];
   $("switches").replaceChildren(
-    ...(sets.length > 1 ? [choice("results", sets, state.set, (value) => start(Number(value)))] : []),
+    ...(sets.length > 1 ? [choice("results", sets, state.set, (i) => start(Number(i)))] : []),
     choice("environment", facets[0].values.map((v, i) => [i, v]), state.env, change("env", Number)),
     choice("metric", metrics, state.metric, change("metric")),
     choice("one chart for each", by, state.panel, change("panel", Number)),
@@ -217,7 +219,8 @@ function claims({ scale, rows }) {
     return el("td", { class: `n ${kind}` }, `${sign} ${r.verdict}`);
   };
   const checks = (r) => el("ul", {}, ...r.checks.map((c) => el("li", {}, c)));
-  const judged = rows.filter((r) => !r.missing).map((r) => [name(r), r.reading, verdict(r), checks(r)]);
+  const judged = rows.filter((r) => !r.missing)
+    .map((r) => [name(r), r.reading, verdict(r), checks(r)]);
   const missing = rows.filter((r) => r.missing).map((r) => [name(r), r.reading, r.missing]);
   show("claims",
     table(["claim", "reading", "verdict", "what was measured"], judged,
@@ -245,7 +248,7 @@ function configurations() {
   const fold = (text, node) => el("details", {}, el("summary", {}, text), node);
   show("configs",
     differ.length
-      ? table(["what differs", "values"], differ, { name: "what differs", tall: differ.length > 12 })
+      ? table(["what differs", "values"], differ, { name: "what differs" })
       : el("p", {}, "All runs have the same configuration."),
     fold(`Common to all: ${DATA.common.length} fields`,
       table(["field", "value"], DATA.common, { name: "common to all", tall: true })),
@@ -254,10 +257,14 @@ function configurations() {
 
 function theme() {
   const root = document.documentElement;
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const other = () => ((root.dataset.theme ?? (dark ? "dark" : "light")) === "dark" ? "light" : "dark");
-  const say = () => { $("theme").textContent = other() === "dark" ? "Dark page" : "Light page"; };
-  $("theme").addEventListener("click", () => { root.dataset.theme = other(); say(); });
+  const other = { dark: "light", light: "dark" };
+  let now = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const say = () => { $("theme").textContent = now === "dark" ? "Light page" : "Dark page"; };
+  $("theme").addEventListener("click", () => {
+    now = other[now];
+    root.dataset.theme = now;
+    say();
+  });
   say();
 }
 
@@ -275,7 +282,9 @@ DATA.claims.forEach(claims);
 if (DATA.clips.length) show("clips", ...DATA.clips.map(clip));
 if (DATA.runs.length) configurations();
 if (DATA.studies.length) {
-  show("studies", table(["results", ...DATA.made], DATA.studies, { name: "studies" }));
+  const rows = DATA.studies.map(([name, title, ...rest]) =>
+    [wide(name), wide(title), ...rest.map((text) => tight(text))]);
+  show("studies", table(["results", ...DATA.made], rows, { name: "studies" }));
 }
 start(0);
 let width = innerWidth;
