@@ -100,7 +100,9 @@ def _missing(about: dict[str, Any]) -> list[str]:
     if isinstance(failed, dict):
         found += [f"{text(name)} failed: {text(why)}" for name, why in failed.items()]
     if unfinished and isinstance(unfinished, list):
-        found.append(f"{len(unfinished)} runs unfinished: {text(unfinished)}")
+        first = ", ".join(text(name) for name in unfinished[:3])
+        more = ", ..." if len(unfinished) > 3 else ""
+        found.append(f"{len(unfinished)} runs unfinished: {first}{more}")
     return found
 
 

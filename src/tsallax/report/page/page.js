@@ -275,6 +275,7 @@ $("about").textContent = `${made}; tsallax ${DATA.version}`;
 if (DATA.problems.length) {
   const rows = DATA.problems.map(([name, what]) => [wide(name), what]);
   show("problems", table(["where", "what"], rows, { name: "not whole", tall: rows.length > 8 }));
+  $("about").append("; ", el("a", { href: "#problems" }, `not whole: ${rows.length}`));
 }
 show("curves");
 show("scores");
