@@ -5,19 +5,23 @@ import functools
 import importlib
 import io
 import re
+import sys
 from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
 
 import pytest
 
+from tsallax import envs
 from tsallax._version import __version__
 from tsallax.operators import ALGORITHMS
 from tsallax.types import HParams
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 @functools.cache
@@ -60,11 +64,17 @@ def dotted_names(markdown: str) -> list[str]:
     return re.findall(r"`(tsallax(?:\.\w+)+)`", markdown)
 
 
-def examples() -> list[tuple[str, str, str | None]]:
-    """Each python block, with the text block right after it: what it prints."""
+class Example(NamedTuple):
+    name: str
+    source: str
+    output: str | None  # the text block right after it: what it prints
+    modules: dict[str, str]  # blocks before it on its page that begin with `# name.py`
+
+
+def examples() -> list[Example]:
     found = []
     for page in PAGES:
-        blocks = list(FENCE.finditer(page.read_text()))
+        blocks, modules = list(FENCE.finditer(page.read_text())), {}
         for i, block in enumerate(blocks):
             if block[1] != "python":
                 continue
@@ -74,7 +84,10 @@ def examples() -> list[tuple[str, str, str | None]]:
                 and after[1] == "text"
                 and not page.read_text()[block.end() : after.start()].strip()
             )
-            found.append((f"{page.name}:{i}", block[2], after[2] if near else None))
+            name = f"{page.relative_to(ROOT)}:{i}"
+            found.append(Example(name, block[2], after[2] if near else None, dict(modules)))
+            if heading := re.match(r"# (\w+\.py)\n", block[2]):
+                modules[heading[1]] = block[2]
     return found
 
 
@@ -138,13 +151,26 @@ def test_one_version():
     assert __version__ in text("CHANGELOG.md")
 
 
-@pytest.mark.parametrize(
-    ("source", "output"), [e[1:] for e in examples()], ids=[e[0] for e in examples()]
-)
-def test_examples_run_and_print_what_is_shown(source, output, tmp_path, monkeypatch):
+@pytest.fixture
+def own_tables():
+    """What an example registers is known to this example alone."""
+    import gymnasium
+
+    tables = (ALGORITHMS, envs.CONSTRUCTORS, gymnasium.registry, sys.modules)
+    with contextlib.ExitStack() as stack:
+        for table in tables:
+            stack.enter_context(mock.patch.dict(table))
+        yield
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
+def test_examples_run_and_print_what_is_shown(example, own_tables, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, source in example.modules.items():
+        (tmp_path / name).write_text(source)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(source, "example", "exec"), {"__name__": "example"})
-    if output is not None:
-        assert printed.getvalue() == output
+        exec(compile(example.source, "example", "exec"), {"__name__": "example"})
+    if example.output is not None:
+        assert printed.getvalue() == example.output
