@@ -28,8 +28,13 @@ needs_browser = pytest.mark.skipif(
 
 
 @contextmanager
-def opened(path: Path, size: dict[str, int] = DESKTOP, dark: bool = False) -> Iterator:
-    """The file in a new browser; what went wrong there fails the test at the end."""
+def opened(
+    path: Path, size: dict[str, int] = DESKTOP, dark: bool = False, within: Path | None = None
+) -> Iterator:
+    """The file in a new browser; what went wrong there fails the test at the end.
+
+    A page of a site may also load the files under `within`.
+    """
     from playwright.sync_api import sync_playwright
 
     trouble: list[str] = []
@@ -41,7 +46,8 @@ def opened(path: Path, size: dict[str, int] = DESKTOP, dark: bool = False) -> It
         page.on("pageerror", lambda error: trouble.append(str(error)))
         page.on("dialog", lambda d: (trouble.append(f"dialog: {d.message}"), d.dismiss()))
         own = path.resolve().as_uri()
-        page.on("request", lambda r: _is_outside(r.url, own) and trouble.append(r.url))
+        site = None if within is None else f"{within.resolve().as_uri()}/"
+        page.on("request", lambda r: _is_outside(r.url, own, site) and trouble.append(r.url))
         page.goto(own)
         try:
             yield page
@@ -50,5 +56,6 @@ def opened(path: Path, size: dict[str, int] = DESKTOP, dark: bool = False) -> It
     assert not trouble, trouble
 
 
-def _is_outside(url: str, own: str) -> bool:
-    return not url.startswith(("data:", "blob:")) and url.partition("#")[0] != own
+def _is_outside(url: str, own: str, site: str | None) -> bool:
+    known = ("data:", "blob:", "about:") if site is None else ("data:", "blob:", "about:", site)
+    return not url.startswith(known) and url.partition("#")[0] != own

@@ -6,12 +6,14 @@ if (location.protocol === "file:") {
     frame.hidden = true;
     document.body.append(frame);
     const inside = frame.contentWindow;
-    inside.postMessage = (data) => setTimeout(() => this.onmessage?.({ data }));
     const script = inside.document.createElement("script");
     const loaded = new Promise((resolve) => { script.onload = resolve; });
     script.src = new URL(url, location);
     inside.document.body.append(script);
-    this.postMessage = (data) => loaded.then(() => inside.onmessage({ data }));
+    // Copies, as a worker gets them: the theme takes an object that it has seen for unchanged.
+    const message = (data) => ({ data: structuredClone(data) });
+    inside.postMessage = (data) => setTimeout(() => this.onmessage?.(message(data)));
+    this.postMessage = (data) => loaded.then(() => inside.onmessage(message(data)));
     this.terminate = () => frame.remove();
   };
 }
