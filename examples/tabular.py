@@ -10,7 +10,6 @@ from tsallax.tabular import MDP, Solution, make_mdp, solve
 STATES, RUN, SLOW, REPAIR = 6, 0, 1, 2
 ALGORITHMS = {
     "dqn": {},
-    "tsallis-dqn": {"q": 2.0},
     "al": {"beta": 0.9},
     "mdqn": {"beta": 0.9},
     "tal": {"q": 2.0, "beta": 0.9},
