@@ -57,5 +57,5 @@ def opened(
 
 
 def _is_outside(url: str, own: str, site: str | None) -> bool:
-    known = ("data:", "blob:", "about:") if site is None else ("data:", "blob:", "about:", site)
+    known = ("data:", "blob:", *((site,) if site else ()))
     return not url.startswith(known) and url.partition("#")[0] != own
