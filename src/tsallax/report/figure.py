@@ -18,6 +18,7 @@ from tsallax.report.curves import PALETTE, PANELS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
@@ -31,39 +32,18 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
 
     rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
     styles = _styles(_values(curves, study.curves))
-    size = 2 * WIDTH * len(columns) + 0.6, HEIGHT * len(rows) + 1.2
+    tall = HEIGHT * len(rows)
+    seeds = [len(curve.seeds) for curve in curves]
     with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
-        figure = Figure(figsize=(max(size[0], 7.0), size[1]), layout="constrained")
-        parts: Any = figure.subfigures(2, 1, height_ratios=[HEIGHT * len(rows) + 0.8, 0.4])
-        panels, legend = parts
-        sides = panels.subfigures(1, 2, wspace=0.03)
+        wide = max(2 * WIDTH * len(columns) + 0.6, 7.0)
+        figure = Figure(figsize=(wide, tall + 1.2), layout="constrained")
+        parts: Any = figure.subfigures(2, 1, height_ratios=[tall + 0.8, 0.4])
+        sides = parts[0].subfigures(1, 2, wspace=0.03)
         for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
             side.suptitle(words, fontsize=9)
-            alike = study.metric == "episode_return"  # others may grow without bound in one panel
-            shape = {"squeeze": False, "sharex": "row", "sharey": "row" if alike else False}
-            axes = side.subplots(len(rows), len(columns), **shape)
-            for i, row in enumerate(rows):
-                for j, column in enumerate(columns):
-                    panel = [
-                        c
-                        for c in curves
-                        if _is(c, study.rows, row) and _is(c, study.columns, column)
-                    ]
-                    _panel(axes[i, j], study, panel, kind, styles)
-                    where = (*_words(study.rows, row), *_words(study.columns, column))
-                    axes[i, j].set_title(", ".join(where), fontsize=8)
-            side.supxlabel("environment steps", fontsize=8)
-            side.supylabel(PANELS.get(study.metric, study.metric), fontsize=8)
-        handles = {name: _line(style) for name, style in styles.items()}
-        legend.legend(
-            handles.values(),
-            [_name(study.curves, n) for n in handles],
-            loc="center",
-            ncols=min(5, len(handles)),
-            frameon=False,
-        )
-        seeds = sorted({len(c.seeds) for c in curves})
-        of = "-".join(map(str, {seeds[0]: 0, seeds[-1]: 0}))
+            _panels(side, study, curves, kind, styles)
+        _legend(parts[1], study, styles)
+        of = "-".join(map(str, dict.fromkeys((min(seeds), max(seeds)))))
         figure.suptitle(f"{study.title}   (seeds: {of})", fontsize=10)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
             path = folder / f"{study.name}{suffix}"
@@ -71,7 +51,33 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
             yield path
 
 
-def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: dict) -> None:
+def _panels(side: Any, study: Study, curves: Sequence[Curve], kind: str, styles: Styles) -> None:
+    """A panel for each row and column; none where nothing was run."""
+    rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
+    alike = study.metric == "episode_return"  # others may grow without bound in one panel
+    shape = {"squeeze": False, "sharex": "row", "sharey": "row" if alike else False}
+    for line, row in zip(side.subplots(len(rows), len(columns), **shape), rows, strict=True):
+        for axes, column in zip(line, columns, strict=True):
+            own = [c for c in curves if _key(c, (*study.rows, *study.columns)) == row + column]
+            if not own:
+                axes.set_axis_off()
+                continue
+            _panel(axes, study, own, kind, styles)
+            where = (*_words(study.rows, row), *_words(study.columns, column))
+            axes.set_title(", ".join(where), fontsize=8)
+    side.supxlabel("environment steps", fontsize=8)
+    side.supylabel(PANELS.get(study.metric, study.metric), fontsize=8)
+
+
+def _legend(place: Any, study: Study, styles: Styles) -> None:
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], color=color, ls=dash, lw=1.6) for color, dash in styles.values()]
+    words = [", ".join(_words(study.curves, key)) for key in styles]
+    place.legend(lines, words, loc="center", ncols=min(5, len(lines)), frameon=False)
+
+
+def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: Styles) -> None:
     from matplotlib.ticker import EngFormatter
 
     largest = 0.0
@@ -116,11 +122,7 @@ def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[tuple[str, ..
         return found
 
 
-def _is(curve: Curve, names: Sequence[str], values: tuple[str, ...]) -> bool:
-    return _key(curve, names) == values
-
-
-def _styles(keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, str]]:
+def _styles(keys: list[tuple[str, ...]]) -> Styles:
     """A colour for the first label, a line for the others."""
     first = list(dict.fromkeys(key[:1] for key in keys))
     colors = {f: PALETTE[i % len(PALETTE)] for i, f in enumerate(first)}
@@ -135,13 +137,3 @@ def _words(names: Sequence[str], values: Sequence[str]) -> list[str]:
     plain = ("env", "algo", "policy")
     pairs = zip(names, values, strict=True)
     return [v if n in plain else f"{n.replace('_', ' ')} = {v}" for n, v in pairs if v]
-
-
-def _name(names: Sequence[str], values: Sequence[str]) -> str:
-    return ", ".join(_words(names, values))
-
-
-def _line(style: tuple[str, str]) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=style[0], ls=style[1], lw=1.6)
