@@ -16,6 +16,8 @@ from tsallax.experiments.jobs import make_jobs
 from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
 
+# Ray starts its processes by fork, where an earlier test may have started jax's threads.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
 os.environ["RAY_AUTH_MODE"] = "disabled"
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # its warning of a change to come
 LONG = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace("800", "20_000")

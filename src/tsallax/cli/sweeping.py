@@ -100,9 +100,10 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where) -> 
     )
     state = sweep.Progress(every, [], [], {})
     if todo and not where.draw_only:
+        workers = executor(where, out)  # before jax has threads, as Ray forks
         estimate(todo, where)
         with Board(every) as board, Interrupt(board.stopping) as interrupt:
-            state = sweep.run(every, executor(where, out), board, lambda: interrupt.asked)
+            state = sweep.run(every, workers, board, lambda: interrupt.asked)
     for study in studies:
         write(study, scale, plans[study.name], jobs[study.name], out, state.failed)
     for job, why in state.failed.items():
