@@ -245,7 +245,7 @@ def test_a_cell_that_always_fails_is_said(tmp_path, capsys):
 @pytest.mark.slow
 def test_a_sweep_killed_ten_times_gives_the_results_of_an_undisturbed_one(tmp_path):
     """The whole command, at random moments; its workers see that they are alone and stop."""
-    text = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace("800", "8_000")
+    text = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace("800", "40_000")
     (tmp_path / "small.toml").write_text(text)
     command = [sys.executable, "-m", "tsallax", "sweep", str(tmp_path / "small.toml"), "--out"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, stdout=subprocess.DEVNULL)
