@@ -5,17 +5,15 @@ import re
 import shlex
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import tyro
 from tools import family
 
+from test_operators import X
 from tsallax.operators import ALGORITHMS, get_algorithm, make_hparams, targets
 from tsallax.policies import make_policy
 from tsallax.training.config import Config, resolve
-from tsallax.types import Bootstrap
 
 DOCS = Path(__file__).parents[1] / "docs"
 OVERVIEW = (DOCS / "algorithms.md").read_text()
@@ -70,16 +68,6 @@ def test_the_overview_is_the_table():
         for r in ALGORITHMS.values()
     ]
     assert re.findall(r"^\| \[`.*$", OVERVIEW, re.MULTILINE) == want
-
-
-X = Bootstrap(
-    Q=jnp.array([1.0, 0.5, 0.0]),
-    a=jnp.asarray(1),
-    r=jnp.asarray(0.1),
-    discount=jnp.asarray(0.9),
-    Z=jnp.array([2.0, 1.8, 0.0]),
-    key=jax.random.key(0),
-)
 
 
 def target(name: str, numbers: dict[str, float]) -> float:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from tsallax.experiments.jobs import Job, join, make_jobs
 from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
 from tsallax.experiments.sweep import Answer
+from tsallax.experiments.worker import work
 from tsallax.training.config import Config, resolve
-from tsallax.training.folder import Folder
+from tsallax.training.folder import Folder, plain
 from tsallax.training.loop import Metrics
 from tsallax.training.run import make_cells
 
@@ -140,6 +142,17 @@ def test_joining_keeps_a_number_left_open_apart():
     configs = [resolve(Config("CartPole-v1", algo="mt-dqn", log_weight=n)) for n in numbers]
     for order in (configs, configs[::-1]):
         assert {config.log_weight for config in join(order, width=8)} == set(numbers)
+
+
+def test_a_folder_that_another_process_has_is_busy_and_a_damaged_one_fails(tmp_path):
+    """A damaged folder would be waited for in vain."""
+    job = jobs_of(tmp_path, 1)[0]
+    order = {"config": plain(asdict(job.config)), "path": str(job.path)}
+    with_lock = Folder(job.path, job.config, [])
+    assert set(work(**order)) == {"busy"}
+    with_lock.close("failed")
+    (job.path / "run.json").write_text("{")
+    assert set(work(**order)) == {"error"}
 
 
 # --- Real workers ---------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ from tsallax.experiments import results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.study import Study, settings
 from tsallax.training.conduct import Interrupt
+from tsallax.training.folder import METRICS
 
-RUNS, LOGS, TABLE = "runs", "logs", "metrics.csv"
+RUNS, LOGS = "runs", "logs"
 
 
 @dataclass(frozen=True)
@@ -137,15 +138,16 @@ def executor(where: Where, out: Path) -> sweep.Executor:
 
 def write(study: Study, scale: str, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
     """The table, the picture and how they came to be; of what is done."""
-    if not any(job.done() for job in jobs):
+    done = [job for job in jobs if job.done()]
+    if not done:
         print(f"{study.name}: nothing is done yet")
         return
     folder = out / scale / study.name if scale else out / study.name
     folder.mkdir(parents=True, exist_ok=True)
     own = {job: why for job, why in failed.items() if job in jobs}
-    results.collect(study, plan, jobs, folder / TABLE)
-    results.write_about(folder / results.ABOUT, study, scale, jobs, own)
+    results.collect(study, plan, done, folder / METRICS)
+    results.write_about(folder / results.ABOUT, study, scale, jobs, done, own)
     from tsallax.report.figure import draw_study
 
-    for picture in draw_study(study, results.read_table(folder / TABLE), folder):
+    for picture in draw_study(study, results.read_table(folder / METRICS), folder):
         print(f"{study.name}: {picture}")

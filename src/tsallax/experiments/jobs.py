@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tsallax.experiments.study import CLOSED, Setting
-from tsallax.training.config import RANGES, Config, grid
+from tsallax.experiments.study import Setting
+from tsallax.training.config import CLOSED, RANGES, Config, grid
 from tsallax.training.folder import TIMING, config_digest, status
 from tsallax.training.run import shape_of
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from tsallax._version import __version__
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.study import METRICS as RECORDED
 from tsallax.experiments.study import Setting, Study
@@ -63,9 +62,9 @@ class Curve(NamedTuple):
         )
 
 
-def collect(study: Study, settings: Iterable[Setting], jobs: Iterable[Job], path: Path) -> int:
-    """Write the table of what is done; how many rows it has."""
-    runs = [(job, list(_rows(job))) for job in jobs if job.done()]
+def collect(study: Study, settings: Iterable[Setting], done: Iterable[Job], path: Path) -> int:
+    """Write the table of the jobs that are done; how many rows it has."""
+    runs = [(job, list(_rows(job))) for job in done]
     part, count = path.with_suffix(".part"), 0
     with part.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -154,24 +153,30 @@ def select(curves: Iterable[Curve], **labels: Any) -> list[Curve]:
     return [c for c in curves if all(c.labels.get(n) == v for n, v in wanted.items())]
 
 
-def write_about(path: Path, study: Study, scale: str, jobs: Sequence[Job], failed: dict[Job, str]):
+def write_about(
+    path: Path,
+    study: Study,
+    scale: str,
+    jobs: Sequence[Job],
+    done: Sequence[Job],
+    failed: dict[Job, str],
+) -> None:
     """How the table came to be: command, versions, time, and what is missing."""
-    done = [job for job in jobs if job.done()]
-    versions = read_about(done[0].path)["versions"] if done else {"tsallax": __version__}
+    ended = {*done, *failed}
     about = {
         "study": study.name,
         "title": study.title,
         "scale": scale,
         "command": " ".join(["tsallax", *sys.argv[1:]]),
         "written": time.strftime("%Y-%m-%d", time.gmtime()),
-        "versions": versions,
+        "versions": read_about(done[0].path, done[0].config.env)["versions"],
         "machine": f"{platform.machine()}, {platform.system()}",
         "jobs": len(jobs),
         "done": len(done),
         "environment steps": sum(job.steps for job in done),
         "core hours": round(sum(_seconds(job) for job in done) / 3600, 2),
         "failed": {job.path.name: why for job, why in failed.items()},
-        "unfinished": [job.path.name for job in jobs if job not in done and job not in failed],
+        "unfinished": [job.path.name for job in jobs if job not in ended],
     }
     write_atomically(path, json.dumps(about, indent=1) + "\n")
 

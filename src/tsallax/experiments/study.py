@@ -32,14 +32,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsallax.training.config import RANGES, Config, resolve
+from tsallax.training.config import CLOSED, RANGES, Config, resolve
 
 FIELDS = {f.name: f for f in dataclasses.fields(Config)}
 LISTS = {"hidden"}  # a list is one value of these
 KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs")
 METRICS = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
 SHARED = "paper"  # the name of the scales that the paper's figures share
-CLOSED = {1.0, 2.0, float("inf")}  # here every policy is the closed form
 
 
 class Setting(NamedTuple):

@@ -66,7 +66,8 @@ def run(
     """Every job to its end, or to a third failure on the spot; until `asked` to stop."""
     jobs = list(jobs)
     state = Progress([job for job in jobs if job.done()], [], [], {})
-    left = [job for job in jobs if job not in state.done]
+    done = set(state.done)
+    left = [job for job in jobs if job not in done]
     # Long ones first, so that none is left alone at the end; every setting before a second seed.
     state.waiting.extend(sorted(left, key=lambda job: (-job.steps, job.config.first_seed)))
     tries: dict[Job, tuple[int, int]] = {}  # how often it failed at this step

@@ -31,31 +31,26 @@ class Check(NamedTuple):
 
 def learns(name: str, scores: Scores) -> Check:
     """More than LEARNT of the way, in most runs."""
-    x = np.concatenate(scores)
-    p, other = sign_test(x > LEARNT)
-    verdict = HOLDS if p <= LEVEL else NOT if other <= LEVEL else OPEN
-    return Check(verdict, f"{name} learns: {np.sum(x > LEARNT)} of {len(x)} runs above {LEARNT:g}")
+    return _most(f"{name} learns, above {LEARNT:g}", np.concatenate(scores) > LEARNT)
 
 
 def fails(name: str, scores: Scores) -> Check:
     """Less than NOTHING of the way, in most runs."""
-    x = np.concatenate(scores)
-    p, other = sign_test(x < NOTHING)
-    verdict = HOLDS if p <= LEVEL else NOT if other <= LEVEL else OPEN
-    text = f"{name} learns nothing: {np.sum(x < NOTHING)} of {len(x)} runs below {NOTHING:g}"
-    return Check(verdict, text)
+    return _most(f"{name} learns nothing, below {NOTHING:g}", np.concatenate(scores) < NOTHING)
 
 
 def below(name: str, scores: Scores, bound: float) -> Check:
-    x = np.concatenate(scores)
-    p, other = sign_test(x < bound)
+    return _most(f"{name} stays below {bound:g}", np.concatenate(scores) < bound)
+
+
+def _most(text: str, success: np.ndarray) -> Check:
+    p, other = sign_test(success)
     verdict = HOLDS if p <= LEVEL else NOT if other <= LEVEL else OPEN
-    text = f"{name} stays below {bound:g}: {np.sum(x < bound)} of {len(x)} runs"
-    return Check(verdict, text)
+    return Check(verdict, f"{text}: {np.sum(success)} of {len(success)} runs")
 
 
 def better(names: tuple[str, str], x: Scores, y: Scores, margin: float = NOTHING) -> Check:
-    """X above y; not so if it is below, or surely above by no more than the margin."""
+    """The first above the second; not so if below, or surely above by no more than the margin."""
     more, less, difference = compare(x, y)
     small = less <= LEVEL or compare([a - margin for a in x], y)[1] <= LEVEL
     verdict = NOT if small else HOLDS if more <= LEVEL else OPEN
@@ -63,7 +58,7 @@ def better(names: tuple[str, str], x: Scores, y: Scores, margin: float = NOTHING
 
 
 def not_worse(names: tuple[str, str], x: Scores, y: Scores) -> Check:
-    """X at least y, but for the margin."""
+    """The first at least the second, but for the margin."""
     _, less, difference = compare(x, y)
     more = compare([a + NOTHING for a in x], y)[0]
     verdict = HOLDS if more <= LEVEL else NOT if less <= LEVEL else OPEN

@@ -10,6 +10,7 @@ Standard error is the log. Programs stay compiled from one job to the next.
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ def work(
     from tsallax.training.cache import use_cache
     from tsallax.training.conduct import Interrupt, conduct
     from tsallax.training.config import from_json
-    from tsallax.training.folder import status
+    from tsallax.training.folder import BusyError, status
     from tsallax.training.run import check_memory, make_run
 
     try:
@@ -40,7 +41,7 @@ def work(
             asked = lambda: interrupt.asked or alone()  # noqa: E731
             end = conduct(run, Path(path), Pace(), asked, say=log)
         return {"end": end.status}
-    except FileExistsError as error:  # another process has it
+    except BusyError as error:
         return {"busy": str(error)}
     except Exception as error:
         log(traceback.format_exc())
@@ -57,9 +58,7 @@ class Pace:
         pass
 
     def __call__(self, step: int, metrics: Any, stopped: dict[int, str]) -> float:
-        from time import monotonic
-
-        now, cells = monotonic(), len(metrics.step)
+        now, cells = time.monotonic(), len(metrics.step)
         if self.first is None:
             self.first = now, step
             return 0.0
@@ -71,8 +70,7 @@ def log(text: str) -> None:
 
 
 def main(core: int) -> None:
-    if core >= 0:
-        os.sched_setaffinity(0, {core})  # before XLA counts its threads
+    os.sched_setaffinity(0, {core})  # before XLA counts its threads
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # nothing else may speak there
     sweep = os.getppid()

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from tsallax.experiments.claims import CLAIMS, Claim, Evidence, Finding
 from tsallax.experiments.results import ABOUT, Curve, read_table
-
-TABLE = "metrics.csv"
+from tsallax.training.folder import METRICS
 
 
 class Judged(NamedTuple):
@@ -20,17 +19,17 @@ def read_results(folder: Path) -> tuple[dict[str, list[Curve]], list[dict]]:
     """The tables of a folder by study, and how they came to be; of one scale only."""
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
-    found = sorted(path.parent for path in folder.glob(f"**/{TABLE}") if _about(path).exists())
+    found = sorted(path.parent for path in folder.glob(f"**/{METRICS}") if _about(path).exists())
     if not found:
         raise ValueError(f"{folder} has no results: `tsallax reproduce` makes them")
-    abouts = [json.loads(_about(path / TABLE).read_text()) for path in found]
+    abouts = [json.loads(_about(path / METRICS).read_text()) for path in found]
     scales = sorted({about["scale"] for about in abouts})
     if len(scales) > 1:
         raise ValueError(
             f"{folder} mixes the scales {', '.join(scales)}, which say different things: "
             f"name one, as in {folder / scales[0]}"
         )
-    return {path.name: read_table(path / TABLE) for path in found}, abouts
+    return {path.name: read_table(path / METRICS) for path in found}, abouts
 
 
 def _about(table: Path) -> Path:

@@ -66,6 +66,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "paper": {"loss": "squared", "max_grad_norm": (math.inf,), "acting": "pi", "warmup": 0},
     "sb3": {"loss": "huber", "max_grad_norm": (10.0,), "acting": "argmax", "warmup": 50_000},
 }
+# The q for which a policy has a closed form, whatever its method but `printed`.
+CLOSED = frozenset({1.0, 2.0, math.inf})
 # Number fields: what is allowed, in words and as a test.
 RANGES: dict[str, tuple[str, Any]] = {
     "q": ("a number", lambda x: not math.isnan(x)),

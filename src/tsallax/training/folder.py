@@ -35,6 +35,10 @@ RUN, METRICS, TIMING, WEIGHTS, CURVES = (
 )
 
 
+class BusyError(FileExistsError):
+    """Another process has the folder."""
+
+
 class Folder:
     """Writes as the run goes on. `run.json` says `done` only when all the rest is there.
 
@@ -153,7 +157,7 @@ def lock(path: Path) -> int:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(number)
-        raise FileExistsError(f"{path} is in use by another process") from None
+        raise BusyError(f"{path} is in use by another process") from None
     return number
 
 

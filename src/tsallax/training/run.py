@@ -20,7 +20,7 @@ from tsallax.networks import Network, Params, minatar_conv, mlp, nature
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay import make_ring
 from tsallax.training import compiled, freeze
-from tsallax.training.config import RANGES, Config, grid
+from tsallax.training.config import CLOSED, RANGES, Config, grid
 from tsallax.training.evaluate import evaluate
 from tsallax.training.host import HostLoop
 from tsallax.training.loop import Loop, Metrics, Schedule, make_loop
@@ -195,7 +195,7 @@ def host_run(config: Config, network: Network | None = None) -> Run:
 def closed_q(hp: HParams) -> float | None:
     """The q of all cells, if they have one for which the policy has a closed form."""
     found = set(np.asarray(hp.q).tolist())
-    return found.pop() if len(found) == 1 and found <= {1, 2, math.inf} else None
+    return found.pop() if len(found) == 1 and found <= CLOSED else None
 
 
 def own_agent(

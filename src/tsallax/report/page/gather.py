@@ -231,8 +231,8 @@ def read_results(path: Path, name: str) -> Results:
         raise ValueError("no run is done yet")
     if missing := {"env", "algo"} - set(curves[0].labels):
         raise ValueError(f"{METRICS} lacks {', '.join(sorted(missing))}")
-    if any(c.steps[0] < 1 or np.any(np.diff(c.steps) < 1) for c in curves):
-        raise ValueError(f"{METRICS}: the steps of a seed do not increase, or it is there twice")
+    if any(c.steps[0] < 1 for c in curves):
+        raise ValueError(f"{METRICS}: a step below 1")
     return Results(name, about, [c._replace(columns=clean(c.columns)) for c in curves])
 
 
