@@ -13,9 +13,22 @@ from jaxtyping import install_import_hook
 install_import_hook("tsallax", "beartype.beartype")
 
 import jax  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def good_runs(tmp_path_factory):
+    """Two algorithms on one environment, two seeds in folders of their own; only to be read."""
+    import runs
+
+    root = tmp_path_factory.mktemp("good")
+    for algo, level in (("tal", 100.0), ("dqn", 50.0)):
+        for seed in (0, 1):
+            runs.write_run(root / f"{algo}-{seed}", level=level, algo=algo, first_seed=seed)
+    return root

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tsallax import cli
 from tsallax.experiments.results import COLUMNS
+from tsallax.report.page import content, gather
 from tsallax.training.config import Config, resolve
 from tsallax.training.folder import Folder
 from tsallax.training.loop import Metrics
@@ -70,3 +72,15 @@ def write_results(folder: Path, rows: list[dict[str, Any]], **about: Any) -> Pat
                     numbers = [1, *[row["level"] * i / 10] * 7, -1]
                     writer.writerow([*row["labels"].values(), seed, 10_000 * i, *numbers])
     return folder
+
+
+def shown(*roots: Path) -> dict[str, Any]:
+    """What the report page of these folders is made of."""
+    return content(gather.gather(list(roots)))
+
+
+def write_page(folder: Path) -> Path:
+    """The report page of a folder, beside it, by the command."""
+    out = folder.parent / f"{folder.name}.html"
+    assert cli.main(["report", str(folder), "-o", str(out)]) == 0
+    return out

@@ -1,7 +1,6 @@
 """What `tsallax report` reads, what it leaves out and says so, and its statistics."""
 
 import json
-import os
 import shutil
 
 import numpy as np
@@ -12,24 +11,9 @@ from tsallax import cli, stats
 from tsallax.experiments.claims import CLAIMS
 from tsallax.experiments.results import COLUMNS
 from tsallax.report import verdicts
-from tsallax.report.page import as_json, content, gather, html, summary
+from tsallax.report.page import as_json, gather, html, summary
 from tsallax.report.page.gather import Cell, Found, Run
-from tsallax.training.folder import METRICS, RUN
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory):
-    """Two algorithms on one environment, two seeds in folders of their own."""
-    root = tmp_path_factory.mktemp("good")
-    for algo, level in (("tal", 100.0), ("dqn", 50.0)):
-        for seed in (0, 1):
-            runs.write_run(root / f"{algo}-{seed}", level=level, algo=algo, first_seed=seed)
-    return root
-
-
-def shown(*roots):
-    return content(gather.gather(list(roots)))
-
+from tsallax.training.folder import METRICS
 
 # --- Statistics -----------------------------------------------------------------------------------
 
@@ -139,8 +123,8 @@ def test_two_hundred_runs_are_under_three_megabytes(monkeypatch):
 # --- Reading --------------------------------------------------------------------------------------
 
 
-def test_runs_become_settings(good):
-    found = shown(good)
+def test_runs_become_settings(good_runs):
+    found = runs.shown(good_runs)
     (one,) = found["sets"]
     assert [f["values"] for f in one["facets"]] == [["CartPole-v1"], ["dqn", "tal"]]
     scores = sorted(c["finals"]["episode_return"]["mean"] for c in one["curves"])
@@ -154,19 +138,19 @@ def test_runs_become_settings(good):
 
 def test_a_grid_is_taken_apart(tmp_path):
     runs.write_run(tmp_path / "grid", q=(1.5, 2.0), learning_rate=(1e-3, 1.23456789e-3), seeds=2)
-    (one,) = shown(tmp_path)["sets"]
+    (one,) = runs.shown(tmp_path)["sets"]
     assert [f["name"] for f in one["facets"]] == ["env", "algo", "q", "learning_rate"]
     assert [c["seeds"] for c in one["curves"]] == [2] * 4
 
 
-def test_what_is_not_whole_is_said(good, tmp_path):
+def test_what_is_not_whole_is_said(good_runs, tmp_path):
     runs.write_run(tmp_path / "stopped", rows=4, status="stopped")
     runs.write_run(tmp_path / "running", rows=0, status="running", algo="al")
     runs.write_run(tmp_path / "failed", rows=2, status="failed", algo="pal")
     runs.write_run(tmp_path / "one-env", seeds=2, stopped={1: "it broke"}, algo="sal")
     file = runs.write_run(tmp_path / "diverged", algo="cvi") / METRICS
     file.write_text(file.read_text().replace(",-1,\n", ",3000,\n"))
-    found = shown(good, tmp_path)
+    found = runs.shown(good_runs, tmp_path)
     parent = tmp_path.name
     assert {(name.removeprefix(f"{parent}/"), what) for name, what in found["problems"]} == {
         ("stopped", "stopped early at step 4,000 of 10,000"),
@@ -185,121 +169,24 @@ def test_what_is_not_whole_is_said(good, tmp_path):
     assert told["cvi"] == (1, 1, 1)
 
 
-def cut(file):
-    file.write_bytes(file.read_bytes()[:-9])
-
-
-def nonsense(file):
-    lines = file.read_text().splitlines(keepends=True)
-    lines[3], lines[4] = "\x00\xff,nonsense\n", lines[4].replace(",4000,", ",1e400,")
-    file.write_text("".join(lines))
-
-
-def about(change):
-    """Harm to `run.json` as it is read."""
-
-    def harm(file):
-        found = json.loads((file.parent / RUN).read_text())
-        change(found)
-        (file.parent / RUN).write_text(json.dumps(found))
-
-    return harm
-
-
-def instead(make):
-    def harm(file):
-        file.unlink()
-        make(file)
-
-    return harm
-
-
-LOST = {
-    "no metrics": lambda file: file.unlink(),
-    "empty metrics": lambda file: file.write_text(""),
-    "binary metrics": lambda file: file.write_bytes(bytes(range(256)) * 40),
-    "other columns": lambda file: file.write_text(file.read_text().replace("loss", "lost", 1)),
-    "a pipe": instead(os.mkfifo),
-    "a folder": instead(os.mkdir),
-    "a link": instead(lambda file: file.symlink_to("/dev/zero")),
-    "only a header": lambda file: file.write_text(file.read_text().partition("\n")[0] + "\n"),
-    "damaged run.json": lambda file: (file.parent / RUN).write_text("{"),
-    "deep run.json": lambda file: (file.parent / RUN).write_text("[" * 100_000),
-    "binary run.json": lambda file: (file.parent / RUN).write_bytes(b"\xff\x00"),
-    "run.json is a list": lambda file: (file.parent / RUN).write_text("[]"),
-    "another schema": about(lambda a: a.update(schema=3)),
-    "no status": about(lambda a: a.update(status="asleep")),
-    "a list of statuses": about(lambda a: a.update(status=["done"])),
-    "config is text": about(lambda a: a.update(config="x")),
-    "env is a number": about(lambda a: a["config"].update(env=7)),
-    "steps are text": about(lambda a: a["config"].update(steps="many")),
-    "infinite steps": about(lambda a: a["config"].update(steps=float("inf"))),
-    "no cells": about(lambda a: a.update(cells=[])),
-    "cells are numbers": about(lambda a: a.update(cells=[1])),
-    "a seed is text": about(lambda a: a["cells"][0].update(seed="x")),
-    "a cell without seed": about(lambda a: a["cells"][0].pop("seed")),
-    "stopped is a list": about(lambda a: a.update(stopped=[1])),
-    "a cell that is none": about(lambda a: a.update(stopped={"7": "x"})),
-    "versions are text": about(lambda a: a.update(versions="1")),
-    "no run at all": lambda file: (file.parent / RUN).unlink(),
-}
-
-
-@pytest.mark.parametrize("harm", LOST.values(), ids=LOST)
-def test_a_damaged_run_is_named_and_the_others_are_shown(harm, tmp_path, capsys):
-    runs.write_run(tmp_path / "good")
-    bad = runs.write_run(tmp_path / "bad", algo="dqn")
-    harm(bad / METRICS)
-    found = shown(tmp_path)
-    assert {name for name, _ in found["problems"]} == {"bad"}
-    assert found["sets"][0]["facets"][1]["values"] == ["tal"]
-    assert str(tmp_path) not in json.dumps(found)
-    assert cli.main(["report", str(bad), "-o", str(tmp_path / "page.html")]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("tsallax: nothing to report: bad: ")
-    assert message.count("\n") == 1
-    assert not (tmp_path / "page.html").exists()
-
-
-@pytest.mark.parametrize(("harm", "rows"), [(cut, 9), (nonsense, 8)], ids=["cut", "nonsense"])
-def test_good_rows_of_a_damaged_table_are_shown(harm, rows, tmp_path):
-    harm(runs.write_run(tmp_path / "bad") / METRICS)
-    found = shown(tmp_path)
-    (curve,) = found["sets"][0]["curves"]
-    assert len(curve["steps"]) == rows
-    assert found["problems"][0] == ("bad", f"rows of metrics.csv that cannot be read: {10 - rows}")
-    lost_its_end = harm is cut
-    assert bool(curve["finals"]) != lost_its_end
-    assert (("bad", "seed 0: rows to step 9,000 only") in found["problems"]) == lost_its_end
-
-
-def test_values_that_are_not_finite_are_holes(tmp_path):
-    file = runs.write_run(tmp_path / "bad") / METRICS
-    lines = [line.split(",") for line in file.read_text().splitlines()]
-    at = lines[0].index("action_gap")
-    for line, value in zip(lines[1:], ("inf", "-inf", "nan", "1e300", ""), strict=False):
-        line[at] = value
-    file.write_text("\n".join(map(",".join, lines)) + "\n")
-    (curve,) = shown(tmp_path)["sets"][0]["curves"]
-    assert curve["bands"]["action_gap"]["iqm"] == [None] * 5 + [7.746, 8.367, 8.944, 9.487, 10]
-
-
 def test_an_environment_that_is_not_here_is_not_imported(tmp_path, monkeypatch):
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     runs.write_run(tmp_path / "run", names={"env": "evil:Env-v0", "algo": "unheard-of"})
-    assert shown(tmp_path)["sets"][0]["facets"][0]["values"] == ["evil:Env-v0"]
+    assert runs.shown(tmp_path)["sets"][0]["facets"][0]["values"] == ["evil:Env-v0"]
 
 
-def test_a_folder_that_is_given_twice_counts_once(good):
-    found = shown(good, good / "tal-0", good / ".")
+def test_a_folder_that_is_given_twice_counts_once(good_runs):
+    found = runs.shown(good_runs, good_runs / "tal-0", good_runs / ".")
     assert len(found["runs"]) == 4
     assert found["problems"] == []
 
 
-def test_an_empty_folder_beside_a_good_one_is_said(good, tmp_path):
+def test_an_empty_folder_beside_a_good_one_is_said(good_runs, tmp_path):
     (tmp_path / "empty").mkdir()
-    assert shown(good, tmp_path / "empty")["problems"] == [("empty", "no run and no results in it")]
+    assert runs.shown(good_runs, tmp_path / "empty")["problems"] == [
+        ("empty", "no run and no results in it")
+    ]
 
 
 def test_json_is_plain_and_closes_nothing():
@@ -321,7 +208,7 @@ def test_results_have_claims_if_they_are_the_papers(tmp_path, monkeypatch):
     chance = {"labels": {"env": "CartPole-v1", "algo": "dqn"}, "seeds": 5, "level": 20.0}
     runs.write_results(tmp_path / "fig1", [one, two], failed={"x": "it broke"}, unfinished=["y"])
     runs.write_results(tmp_path / "random", [chance])
-    found = shown(tmp_path)
+    found = runs.shown(tmp_path)
     (table,) = found["claims"]
     assert table["scale"] == "quick"
     assert {r["verdict"] for r in table["rows"] if r["claim"] == "C1"} == {"holds", "cannot say"}
@@ -331,46 +218,19 @@ def test_results_have_claims_if_they_are_the_papers(tmp_path, monkeypatch):
     (tmp_path / "fig1").rename(tmp_path / "mine")
     about = json.loads((tmp_path / "mine" / "about.json").read_text())
     (tmp_path / "mine" / "about.json").write_text(json.dumps({**about, "study": "mine"}))
-    assert shown(tmp_path)["claims"] == []
-
-
-RESULTS = {
-    "no about": lambda p: (p / "about.json").unlink(),
-    "about is a list": lambda p: (p / "about.json").write_text("[]"),
-    "binary table": lambda p: (p / METRICS).write_bytes(bytes(range(256))),
-    "cut table": lambda p: (p / METRICS).write_text((p / METRICS).read_text()[:-150]),
-    "steps are no numbers": lambda p: (p / METRICS).write_text(
-        (p / METRICS).read_text().replace(",10000,", ",nan,")
-    ),
-    "a seed twice": lambda p: (p / METRICS).write_text(
-        (p / METRICS).read_text().replace(",1,", ",0,")
-    ),
-    "no env": lambda p: (p / METRICS).write_text((p / METRICS).read_text().replace("env", "x", 1)),
-    "only a header": lambda p: (p / METRICS).write_text(
-        (p / METRICS).read_text().partition("\n")[0] + "\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("harm", RESULTS.values(), ids=RESULTS)
-def test_damaged_results_are_named(harm, good, tmp_path):
-    row = {"labels": {"env": "e", "algo": "tal"}, "seeds": 2, "level": 1.0}
-    harm(runs.write_results(tmp_path / "study", [row]))
-    found = shown(good, tmp_path / "study")
-    assert [name for name, _ in found["problems"]] == ["study"]
-    assert [s["name"] for s in found["sets"]] == ["runs"]
+    assert runs.shown(tmp_path)["claims"] == []
 
 
 # --- The command ----------------------------------------------------------------------------------
 
 
-def test_the_command_writes_a_page(good, tmp_path, capsys):
+def test_the_command_writes_a_page(good_runs, tmp_path, capsys):
     out = tmp_path / "report.html"
-    assert cli.main(["report", str(good), "-o", str(out)]) == 0
+    assert cli.main(["report", str(good_runs), "-o", str(out)]) == 0
     assert "4 runs" in capsys.readouterr().out
     page = out.read_text("ascii")
     assert "{{" not in page.partition("<style>")[0]
-    assert str(good) not in page
+    assert str(good_runs) not in page
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -398,11 +258,11 @@ def test_clips_are_inside_if_they_are_clips(tmp_path, monkeypatch):
     folder = runs.write_run(tmp_path / "run")
     (folder / "play.gif").write_bytes(b"GIF89a" + bytes(50))
     (folder / "fake.mp4").write_bytes(b"<script>alert(1)</script>")
-    found = shown(tmp_path)
+    found = runs.shown(tmp_path)
     assert [(c["name"], c["kind"]) for c in found["clips"]] == [("run/play.gif", "image/gif")]
     assert found["problems"] == [("run/fake.mp4", "no .mp4 video")]
     monkeypatch.setattr(gather, "CLIP_BYTES", 40)
-    assert ("run/play.gif", "left out: the clips are too large") in shown(tmp_path)["problems"]
+    assert ("run/play.gif", "left out: the clips are too large") in runs.shown(tmp_path)["problems"]
     out = tmp_path / "page.html"
     assert cli.main(["report", str(tmp_path), "-o", str(out), "--no-clips"]) == 0
     assert "image/gif" not in out.read_text().partition('id="data">')[2].partition("</script>")[0]
