@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PEERS  := benchmarks/.peers
 
-.PHONY: help setup train test test-slow faults check format bench bench-peers docs docs-figures explorer clean
+.PHONY: help setup train test test-slow faults check format bench bench-peers docs docs-figures clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -58,9 +58,6 @@ docs-figures: $(READY)  ## the figures of docs/studies.md and docs/algorithms.md
 	$(BIN)/python tools/family.py
 	$(BIN)/python examples/normalisation.py
 	$(BIN)/python examples/error_averaging.py
-
-explorer: $(READY)  ## the policy explorer, as docs/explorer.html
-	$(BIN)/tsallax explore -o docs/explorer.html
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .hypothesis build site src/*.egg-info
