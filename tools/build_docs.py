@@ -21,9 +21,12 @@ sys.path.insert(0, str(ROOT))
 
 from tools import reference  # noqa: E402
 
+from tsallax.report.explorer import explorer_page  # noqa: E402
+
 STAGE = ROOT / "build" / "docs"
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 ASSETS = ("iframe-worker.js", "site.css")
+PICTURE = ".png"
 LANGUAGES = {".py": "py", ".toml": "toml"}
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -32,7 +35,9 @@ def home_of(path: str) -> str:
     """Where a file of the repository stands in the site."""
     if path in TOP:
         return TOP[path]
-    return path.removeprefix("docs/") if path.startswith("docs/") else f"source/{path}.md"
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    return path if Path(path).suffix == PICTURE else f"source/{path}.md"
 
 
 def relative(target: str, page: str) -> str:
@@ -80,11 +85,11 @@ def reference_of(dotted: str) -> str | None:
         return None
 
 
-def sources(markdown: str, path: str) -> set[str]:
-    """Files that are no pages, to which the file `path` links."""
+def outside(markdown: str, path: str) -> set[str]:
+    """Files that are no part of docs/, to which the file `path` links."""
     links = re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", FENCE.sub("", markdown))
     paths = (os.path.normpath(PurePosixPath(path).parent / x) for x in links if ":" not in x)
-    return {p for p in paths if home_of(p).startswith("source/")}
+    return {p for p in paths if p not in TOP and not p.startswith("docs/")}
 
 
 def source_page(path: str) -> str:
@@ -109,18 +114,28 @@ def stage() -> None:
     read = {path: (ROOT / path).read_text() for path in pages()}
     for path, markdown in read.items():
         write(home_of(path), outside_code(functools.partial(settled, path), markdown))
-    for path in sorted(set().union(*(sources(text, path) for path, text in read.items()))):
-        write(home_of(path), source_page(path))
+    for path in sorted(set().union(*(outside(text, path) for path, text in read.items()))):
+        if home_of(path) == path:
+            copy(path)
+        else:
+            write(home_of(path), source_page(path))
     for module in reference.MODULES:
         write(reference.page_of(module), reference.write_page(module))
     for name in ASSETS:
         write(f"assets/{name}", (ROOT / "tools" / name).read_text())
+    write("assets/explorer.html", explorer_page())
 
 
 def write(page: str, text: str) -> None:
     target = STAGE / page
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
+
+
+def copy(path: str) -> None:
+    target = STAGE / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / path, target)
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 """`tsallax claims`: the paper's claims C1 to C14, with a verdict on each."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,8 @@ from rich.table import Table
 
 from tsallax.cli.errors import one_line
 from tsallax.experiments.verdicts import HOLDS, NOT
-from tsallax.report.scores import score_tables
-from tsallax.report.verdicts import judge, markdown, put, read_results
+from tsallax.report.scores import study_sections
+from tsallax.report.verdicts import judge, measured, put, read_results, summary
 
 COLOURS = {HOLDS: "green", NOT: "red"}
 
@@ -27,22 +28,24 @@ def run(
 
     Args:
         results: a folder of one scale, such as results/quick.
-        write: a page with places for this table and for the final scores, such as
+        write: a page with places for the claims and for the figures, such as
             docs/reproduction.md.
     """
     tables, abouts = read_results(results)
     judged = judge(tables)
     if write is not None:
-        put(write, "claims", markdown(judged))
-        put(write, "scores", score_tables(tables, abouts))
+        folder = os.path.relpath(results, write.parent).replace(os.sep, "/")
+        put(write, "claims", summary(judged))
+        put(write, "figures", study_sections(tables, abouts, judged, folder))
     table = Table(title=f"The claims at scale {abouts[0]['scale']!r}", title_justify="left")
     for column in ("claim", "reading", "verdict", "what was measured"):
         table.add_column(column)
     for claim, findings in judged:
         for i, found in enumerate(findings):
             name = f"{claim.name} {claim.text}" if not i else ""
-            words = found.missing or "\n".join(f"{c.text} ({c.verdict})" for c in found.checks)
             colour = COLOURS.get(found.verdict, "dim")
-            table.add_row(name, found.reading, f"[{colour}]{found.verdict}[/]", words)
+            table.add_row(
+                name, found.reading, f"[{colour}]{found.verdict}[/]", measured(found, "\n")
+            )
         table.add_section()
     Console().print(table)

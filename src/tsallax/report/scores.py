@@ -1,4 +1,4 @@
-"""Final scores of studies as tables, with what they were made of."""
+"""Studies as sections of a page: picture, final scores, and the claims that rest on them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,23 +8,38 @@ import numpy as np
 from tsallax import stats
 from tsallax.experiments.results import Curve
 from tsallax.experiments.study import load, names
+from tsallax.report.verdicts import Judged, details
 
 SHARE = 0.2  # of a run, at its end
 
 
-def score_tables(tables: Mapping[str, Sequence[Curve]], abouts: Sequence[Mapping[str, Any]]) -> str:
-    """Every study of a folder of results, in Markdown."""
+def study_sections(
+    tables: Mapping[str, Sequence[Curve]],
+    abouts: Sequence[Mapping[str, Any]],
+    judged: Sequence[Judged],
+    folder: str,
+) -> str:
+    """Every study of a folder of results, in Markdown; `folder` is its path from the page."""
     known = {about["study"]: about for about in abouts}
-    order = [name for name in names() if name in tables]
-    order += [name for name in tables if name not in order]
-    parts = [_section(name, tables[name], known[name]) for name in order]
-    return "\n\n".join(parts)
+    own = {name: load(name) for name in names()}
+    order = [
+        *(name for name in own if name in tables),
+        *(name for name in tables if name not in own),
+    ]
 
+    def section(name: str) -> str:
+        study, about = own.get(name), known[name]
+        parts = [
+            f"### {name}: {about['title']}",
+            study.about if study else "",
+            f"![{about['title']}]({folder}/{name}/{name}.png)",
+            _made(about),
+            "\n".join(_rows(tables[name], study.metric if study else "episode_return")),
+            details(judged, name),
+        ]
+        return "\n\n".join(filter(None, parts))
 
-def _section(name: str, curves: Sequence[Curve], about: Mapping[str, Any]) -> str:
-    metric = load(name).metric if name in names() else "episode_return"
-    table = "\n".join(_rows(curves, metric))
-    return f"### {name}: {about['title']}\n\n{_made(about)}\n\n{table}"
+    return "\n\n".join(map(section, order))
 
 
 def _made(about: Mapping[str, Any]) -> str:

@@ -1,13 +1,15 @@
 """The claims on the evidence of a folder of results, as a table for people."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tsallax.experiments.claims import CLAIMS, Claim, Evidence, Finding
 from tsallax.experiments.results import ABOUT, Curve, read_table
 from tsallax.training.folder import METRICS
+
+NOT_RUN = "not run"
 
 
 class Judged(NamedTuple):
@@ -41,19 +43,37 @@ def judge(tables: Mapping[str, Sequence[Curve]]) -> list[Judged]:
     return [Judged(claim, list(claim.judge(evidence))) for claim in CLAIMS]
 
 
-def markdown(judged: Sequence[Judged]) -> str:
-    """A row for each claim and reading."""
+def summary(judged: Sequence[Judged]) -> str:
+    """A row for each claim: its readings by verdict."""
+    lines = ["| claim | of | verdict: under which reading |", "|---|---|---|"]
+    for claim, findings in judged:
+        readings: dict[str, list[str]] = {}
+        for found in findings:
+            readings.setdefault(_word(found), []).append(found.reading)
+        words = "<br>".join(f"**{word}**: {'; '.join(own)}" for word, own in readings.items())
+        lines.append(f"| **{claim.name}** {claim.text} | {claim.figure} | {words} |")
+    return "\n".join(lines)
 
-    def lines() -> Iterator[str]:
-        yield "| claim | reading | verdict | what was measured |"
-        yield "|---|---|---|---|"
-        for claim, findings in judged:
-            for i, found in enumerate(findings):
-                name = f"**{claim.name}** ({claim.figure}) {claim.text}" if not i else ""
-                words = found.missing or "; ".join(f"{c.text} ({c.verdict})" for c in found.checks)
-                yield f"| {name} | {found.reading} | **{found.verdict}** | {words} |"
 
-    return "\n".join(lines())
+def details(judged: Sequence[Judged], study: str) -> str:
+    """What was measured for the claims that rest on a study; nothing if none does."""
+    lines = [
+        f"| {claim.name} | {found.reading} | **{found.verdict}** | {measured(found, '; ')} |"
+        for claim, findings in judged
+        if study in claim.figure.split(", ")
+        for found in findings
+        if _word(found) != NOT_RUN
+    ]
+    head = ["| claim | reading | verdict | what was measured |", "|---|---|---|---|"]
+    return "\n".join([*head, *lines] if lines else [])
+
+
+def measured(found: Finding, between: str) -> str:
+    return found.missing or between.join(f"{c.text} ({c.verdict})" for c in found.checks)
+
+
+def _word(found: Finding) -> str:
+    return NOT_RUN if found.missing.startswith("no runs") else found.verdict
 
 
 def put(page: Path, name: str, text: str) -> None:
