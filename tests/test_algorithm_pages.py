@@ -48,6 +48,7 @@ def test_a_page_states_the_equation_of_the_table(row):
         "Deviations",
         "When to use it",
     ]
+    assert f"](../figures/algorithms/{row.name}.png)" in page(row.name)
 
 
 @every_algorithm

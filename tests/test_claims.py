@@ -185,7 +185,7 @@ def test_the_command_prints_a_row_a_claim_and_writes_the_page(tmp_path, capsys, 
     assert text.endswith("after\n")
     assert "stale" not in text
     assert "| **holds** |" in text
-    assert "| fig2 | **not run**: CartPole-v1, weight alpha; " in text
+    assert "| fig2 | **not run**: 4 of 4 readings |" in text
     assert "](quick/fig1/fig1.png)" in text
     assert "| C1 | weight 1 | " in text.split("### fig1")[1].split("###")[0]
     assert "| mdqn | 1 |  | 100,000 | 5 | 400 ± 0 | 400 (400 to 400) |" in text

@@ -7,6 +7,7 @@ import pytest
 
 from tsallax.experiments import study
 from tsallax.experiments.jobs import Job, join, make_jobs, split
+from tsallax.operators import ALGORITHMS
 from tsallax.training.config import Config, grid, resolve
 
 OWN = """
@@ -44,6 +45,11 @@ def test_every_study_of_the_package_resolves_at_every_scale(name, scale):
 
 def test_the_papers_figures_are_there_in_order():
     assert study.names()[:10] == [f"fig{i}" for i in range(1, 11)]
+
+
+def test_every_algorithm_is_in_the_study_of_them():
+    found = study.settings(study.load("algorithms"), "quick")
+    assert [setting.config.algo for setting in found] == list(ALGORITHMS)
 
 
 def test_the_full_scale_is_the_papers():

@@ -12,6 +12,7 @@ from tsallax.cli.errors import one_line
 from tsallax.experiments.verdicts import HOLDS, NOT
 from tsallax.report.scores import study_sections
 from tsallax.report.verdicts import judge, measured, put, read_results, summary
+from tsallax.training.cache import use_cache
 
 COLOURS = {HOLDS: "green", NOT: "red"}
 
@@ -31,6 +32,7 @@ def run(
         write: a page with places for the claims and for the figures, such as
             docs/reproduction.md.
     """
+    use_cache()  # C13 and C14 are compiled
     tables, abouts = read_results(results)
     judged = judge(tables)
     if write is not None:

@@ -1,6 +1,7 @@
 """The paper's identities on finite MDPs, through the deep agents' own targets, in float64."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,16 +23,16 @@ def sequence(mdp: tabular.MDP, algorithm: str, **numbers: Any) -> list[jax.Array
     """Q_0 = 0, Q_1, ... of an algorithm."""
     hp = make_hparams(algorithm, gamma=mdp.gamma, **numbers)
     hp = HParams(*(jnp.asarray(x, jnp.float64) for x in hp))
-    target, policy = get_algorithm(algorithm).target, make_policy("exact")
-
-    @jax.jit
-    def step(Q):
-        return tabular.iterate(mdp, Q, target, hp, policy, jax.random.key(0), 1)
-
     Qs = [jnp.zeros(mdp.r.shape)]
     for _ in range(ITERATIONS):
-        Qs.append(step(Qs[-1]))
+        Qs.append(_step(mdp, Qs[-1], hp, algorithm))
     return Qs
+
+
+@partial(jax.jit, static_argnames="algorithm")
+def _step(mdp: tabular.MDP, Q: jax.Array, hp: HParams, algorithm: str) -> jax.Array:
+    target, policy = get_algorithm(algorithm).target, make_policy("exact")
+    return tabular.iterate(mdp, Q, target, hp, policy, jax.random.key(0), 1)
 
 
 def advantage_gap(mdp: tabular.MDP) -> float:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
+LEGEND = 5  # words in a line of it
+CROWD = 8  # curves in a panel, from which on bands would hide them
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
 SIDES = {"mean and one standard deviation": "mean", "IQM and 95 % interval": "iqm"}
 
@@ -34,10 +36,11 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
     styles = _styles(_values(curves, study.curves))
     tall = HEIGHT * len(rows)
     seeds = [len(curve.seeds) for curve in curves]
+    low = 0.2 + 0.2 * -(-len(styles) // LEGEND)
     with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
         wide = max(2 * WIDTH * len(columns) + 0.6, 7.0)
-        figure = Figure(figsize=(wide, tall + 1.2), layout="constrained")
-        parts: Any = figure.subfigures(2, 1, height_ratios=[tall + 0.8, 0.4])
+        figure = Figure(figsize=(wide, tall + 0.8 + low), layout="constrained")
+        parts: Any = figure.subfigures(2, 1, height_ratios=[tall + 0.8, low])
         sides = parts[0].subfigures(1, 2, wspace=0.03)
         for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
             side.suptitle(words, fontsize=9)
@@ -74,7 +77,7 @@ def _legend(place: Any, study: Study, styles: Styles) -> None:
 
     lines = [Line2D([], [], color=color, ls=dash, lw=1.6) for color, dash in styles.values()]
     words = [", ".join(_words(study.curves, key)) for key in styles]
-    place.legend(lines, words, loc="center", ncols=min(5, len(lines)), frameon=False)
+    place.legend(lines, words, loc="center", ncols=min(LEGEND, len(lines)), frameon=False)
 
 
 def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: Styles) -> None:
@@ -86,7 +89,8 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
         color, line = styles[_key(curve, study.curves)]
         middle, low, high = band(values, kind)
         axes.plot(steps, middle, color=color, ls=line, lw=1.4)
-        axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
+        if len(curves) < CROWD:
+            axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
         largest = max(largest, np.nanmax(np.abs(middle), initial=0.0))
     if largest > GROWN:
         axes.set_yscale("symlog", linthresh=1.0)
@@ -123,13 +127,13 @@ def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[tuple[str, ..
 
 
 def _styles(keys: list[tuple[str, ...]]) -> Styles:
-    """A colour for the first label, a line for the others."""
+    """A colour for the first label, a line for the others and for colours that are used again."""
     first = list(dict.fromkeys(key[:1] for key in keys))
-    colors = {f: PALETTE[i % len(PALETTE)] for i, f in enumerate(first)}
     styles = {}
     for key in keys:
+        again, color = divmod(first.index(key[:1]), len(PALETTE))
         alike = [k for k in keys if k[:1] == key[:1]]
-        styles[key] = colors[key[:1]], STYLES[alike.index(key) % len(STYLES)]
+        styles[key] = PALETTE[color], STYLES[(again + alike.index(key)) % len(STYLES)]
     return styles
 
 

@@ -50,8 +50,11 @@ def summary(judged: Sequence[Judged]) -> str:
         readings: dict[str, list[str]] = {}
         for found in findings:
             readings.setdefault(_word(found), []).append(found.reading)
-        words = "<br>".join(f"**{word}**: {'; '.join(own)}" for word, own in readings.items())
-        lines.append(f"| **{claim.name}** {claim.text} | {claim.figure} | {words} |")
+        unseen = len(readings.pop(NOT_RUN, []))
+        words = [f"**{word}**: {'; '.join(own)}" for word, own in readings.items()]
+        if unseen:
+            words.append(f"**{NOT_RUN}**: {unseen} of {len(findings)} readings")
+        lines.append(f"| **{claim.name}** {claim.text} | {claim.figure} | {'<br>'.join(words)} |")
     return "\n".join(lines)
 
 

@@ -1,0 +1,87 @@
+"""Pictures of the docs from the tables under results/: one an algorithm, and that of the README.
+
+tsallax reproduce algorithms fig4
+python tools/result_figures.py
+"""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+from PIL import Image
+
+from tsallax.experiments.results import Curve, read_table, select
+from tsallax.report.curves import PALETTE, PANELS
+from tsallax.report.figure import band
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "quick"
+FIGURES = ROOT / "docs" / "figures"
+COLUMNS = ("episode_return", "action_gap")
+COMPARED = {"tsallis-dqn": "Tsallis-DQN", "mt-dqn": "MT-DQN", "tal": "TAL"}
+POLICIES = {"paper": "the paper's approximate policy", "exact": "the exact policy"}
+
+
+def draw(axes: Axes, curve: Curve, column: str, color: str, label: str = "") -> None:
+    """The mean over seeds, and a standard deviation around it."""
+    steps, values = curve.iterations(column)
+    middle, low, high = band(values, "mean")
+    axes.plot(steps, middle, color=color, lw=1.8, label=label)
+    axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
+
+
+def dress(axes: Axes, column: str) -> None:
+    axes.set(xlabel="environment steps", ylabel=PANELS[column], ylim=(0, None))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(alpha=0.25, lw=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
+    """One algorithm in colour, the others in grey."""
+    figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+    for axes, column in zip(figure.subplots(1, 2), COLUMNS, strict=True):
+        for other in curves:
+            steps, values = other.iterations(column)
+            axes.plot(steps, band(values, "mean")[0], color="0.8", lw=0.8)
+        draw(axes, own, column, PALETTE[0])
+        dress(axes, column)
+    return figure
+
+
+def front(curves: Sequence[Curve], q: float = 1.5) -> Figure:
+    """CartPole at one q: what is left of figure 4 when the policy sums to one."""
+    figure = Figure(figsize=(7.6, 2.7), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (policy, words) in zip(panels, POLICIES.items(), strict=True):
+        for (algo, name), color in zip(COMPARED.items(), PALETTE, strict=False):
+            own = {"env": "CartPole-v1", "q": q, "policy": policy, "log_weight": "", "algo": algo}
+            for curve in select(curves, **own):
+                draw(axes, curve, "episode_return", color, name)
+        dress(axes, "episode_return")
+        axes.set_title(f"CartPole, q = {q:g}, {words}", fontsize=10)
+    panels[1].set_ylabel("")
+    panels[0].legend(frameon=False, fontsize=8, loc="upper left")
+    return figure
+
+
+def save(figure: Figure, name: str) -> None:
+    path = FIGURES / f"{name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=110)
+    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)  # a third of the size
+
+
+def main() -> None:
+    curves = read_table(RESULTS / "algorithms" / "metrics.csv")
+    for own in curves:
+        save(algorithm(curves, own), f"algorithms/{own.labels['algo']}")
+    save(front(read_table(RESULTS / "fig4" / "metrics.csv")), "front")
+
+
+if __name__ == "__main__":
+    main()
