@@ -9,7 +9,9 @@ import pytest
 from tsallax import cli
 from tsallax.experiments import identities, verdicts
 from tsallax.experiments.claims import CLAIMS, Evidence, munchausen
+from tsallax.experiments.evidence import Missing
 from tsallax.experiments.results import COLUMNS, Curve
+from tsallax.experiments.study import load, settings
 from tsallax.experiments.verdicts import HOLDS, NOT, OPEN
 
 
@@ -47,6 +49,9 @@ def test_drawn_permutations_agree_with_all_of_them(monkeypatch):
     assert verdicts.compare(x, y)[0] == pytest.approx(exact, abs=0.01)
 
 
+NEAR = scores(0.40, 0.42, 0.44, 0.46, 0.48), scores(0.47, 0.49, 0.52, 0.54, 0.56)
+
+
 @pytest.mark.parametrize(
     ("check", "verdict"),
     [
@@ -63,7 +68,9 @@ def test_drawn_permutations_agree_with_all_of_them(monkeypatch):
         (verdicts.better(("x", "y"), scores(*[0.5] * 5), scores(*[0.499] * 5)), NOT),
         (verdicts.not_worse(("x", "y"), scores(*[0.5] * 5), scores(*[0.51] * 5)), HOLDS),
         (verdicts.not_worse(("x", "y"), scores(*[0.1] * 5), scores(*[0.9] * 5)), NOT),
+        (verdicts.not_worse(("x", "y"), *NEAR), OPEN),  # below, but perhaps within the margin
         (verdicts.alike(("x", "y"), scores(*[0.5] * 5), scores(*[0.52] * 5)), HOLDS),
+        (verdicts.alike(("x", "y"), *NEAR), OPEN),
         (verdicts.alike(("x", "y"), scores(*[0.5] * 5), scores(*[0.9] * 5)), NOT),
         (verdicts.alike(("x", "y"), scores(0, 1), scores(0, 1)), OPEN),
     ],
@@ -108,6 +115,26 @@ def test_c1_holds_and_does_not():
 def test_scores_go_from_random_to_the_threshold():
     found = Evidence(evidence(mdqn=475)).scores("fig1", "CartPole-v1", "mdqn", q=1)
     np.testing.assert_allclose(found, 1.0)
+
+
+def test_where_nothing_beats_random_actions_there_is_no_scale():
+    game = {"env": "MinAtar/Breakout", "algo": "tal"}
+    chance = curve(0.5, **game)
+    chance.columns["episode_return"][:] += np.array([-0.1, -0.05, 0, 0.05, 0.1])[:, None]
+    for level, clear in ((0.55, False), (0.7, True)):
+        found = Evidence({"fig7": [curve(level, **game)], "random": [chance]})
+        if clear:
+            np.testing.assert_allclose(found.span("fig7", game["env"]), (0.5, level))
+        else:
+            with pytest.raises(Missing, match="no algorithm is clearly above random actions"):
+                found.span("fig7", game["env"])
+
+
+def test_random_actions_are_measured_wherever_a_claim_needs_them():
+    for scale in ("smoke", "quick", "full"):
+        chance = {setting.config.env for setting in settings(load("random"), scale)}
+        for name in {n for claim in CLAIMS[:12] for n in claim.figure.split(", ")}:
+            assert {setting.config.env for setting in settings(load(name), scale)} <= chance
 
 
 def test_what_is_missing_is_said_and_nothing_else():

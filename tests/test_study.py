@@ -80,6 +80,9 @@ def test_a_scale_overrides_and_leaves_out():
     assert {s.config.steps for s in found} == {400}
 
 
+RULE = "[[runs]]\nenv = 'CartPole-v1'\n[[scales.short]]\n"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -101,6 +104,12 @@ def test_a_scale_overrides_and_leaves_out():
         ("rows = ['envs']\n[[runs]]\nenv = 'CartPole-v1'", "unknown field 'envs'"),
         ("scales = 3\n[[runs]]\nenv = 'CartPole-v1'", "[[scales.NAME]]"),
         ("metric = 'x'\n[[runs]]\nenv = 'CartPole-v1'", "metric must be one of"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nsteps = [1000, 2000]", "alike but for steps"),
+        (RULE + "match = 'CartPole*'", "match must be a list"),
+        (RULE + "match = [3]", "match must be a list"),
+        (RULE + "only = 3", "only must be a table of lists"),
+        (RULE + "only = { q = 2 }", "only must be a table of lists"),
+        (RULE + "only = { alpa = [2] }", "unknown field 'alpa'"),
         ("[[runs", "own: "),
     ],
 )

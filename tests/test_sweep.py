@@ -1,6 +1,7 @@
 """The sweep: what is done, tried again and reported; and real workers that are killed."""
 
 import csv
+import json
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import runs
 from tsallax import cli
 from tsallax.experiments import results, sweep
 from tsallax.experiments.jobs import Job, join, make_jobs
@@ -68,9 +70,10 @@ class Fake:
     def wait(self, seconds: float) -> list[Answer]:
         job = self.running.pop(0)
         end = self.script.get(job, ["done"]).pop(0) if self.script.get(job) else "done"
-        if end == "step":  # it came further, then failed
+        if end in ("further", "back"):  # than it was before, then failed
             job.path.mkdir(parents=True, exist_ok=True)
-            (job.path / "timing.csv").write_text(f"step\n{job.step() + 100},1,1\n")
+            step = job.step() + (100 if end == "further" else -100)
+            (job.path / "timing.csv").write_text(f"step\n{step},1,1\n")
             end = "failed"
         if end == "done":
             Folder(job.path, job.config, [], resume=job.path.exists()).close("done")
@@ -105,9 +108,16 @@ def test_a_job_that_always_fails_is_tried_three_times_and_reported(tmp_path):
 
 def test_a_job_that_comes_further_each_time_is_not_given_up(tmp_path):
     jobs = jobs_of(tmp_path, 1)
-    fake = Fake({jobs[0]: ["step"] * 8})
+    fake = Fake({jobs[0]: ["further"] * 8})
     assert sweep.run(jobs, fake, say=quiet).done == jobs
     assert len(fake.started) == 9
+
+
+def test_failing_now_earlier_and_now_later_is_given_up(tmp_path):
+    jobs = jobs_of(tmp_path, 1)
+    fake = Fake({jobs[0]: ["further", "further", *["back", "further"] * 9]})
+    assert set(sweep.run(jobs, fake, say=quiet).failed) == set(jobs)
+    assert len(fake.started) == 2 + sweep.RETRIES
 
 
 def test_a_job_that_another_process_has_is_waited_for(tmp_path, monkeypatch):
@@ -246,6 +256,36 @@ def test_the_command_draws_and_goes_on(tmp_path, capsys):
     assert cli.main(command) == 0
     assert "0 runs are to be done" in capsys.readouterr().out
     assert {p: p.read_bytes() for p in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--workers", "-1"], "cannot be negative"),
+        (["--width", "-1"], "cannot be negative"),
+        (["--gpus", "1"], "give --executor ray"),
+        (["--address", "here:6379"], "give --executor ray"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(options, words, tmp_path, capsys):
+    (tmp_path / "small.toml").write_text(STUDY)
+    assert cli.main(["sweep", str(tmp_path / "small.toml"), *options]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_cell_without_a_result_in_a_run_that_is_done_is_said(tmp_path, capsys):
+    (tmp_path / "small.toml").write_text(STUDY)
+    for job in make_jobs(settings(parse(STUDY, "small")), tmp_path / "out" / "runs", 2):
+        own = {"algo": job.config.algo, "q": job.config.q, "hidden": (8,), "target_period": 100}
+        small = {"batch": 8, "buffer": 100, "steps": 800, "seeds": 2}
+        runs.write_run(job.path, stopped={1: "stopped at step 300: it broke"}, **own, **small)
+    command = ["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]
+    assert cli.main([*command, "--width", "2"]) == 1
+    out = capsys.readouterr().out
+    assert out.count("cell 1 stopped at step 300: it broke") == 4
+    about = json.loads((tmp_path / "out" / "small" / "about.json").read_text())
+    assert len(about["failed"]) == 4
+    assert about["command"] == "tsallax sweep small.toml"
 
 
 def test_a_cell_that_always_fails_is_said(tmp_path, capsys):

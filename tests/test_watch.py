@@ -1,5 +1,6 @@
 """A run seen from another process, and its metrics in other people's logs."""
 
+import os
 import shutil
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from tsallax import cli
 from tsallax.cli import logs, watch
 from tsallax.cli.watch import periods
-from tsallax.training.folder import read_about
+from tsallax.training.folder import lock, read_about
 
 SMALL = ["--hidden", "8", "--batch", "8", "--buffer", "100", "--target-period", "100"]
 SMALL += ["--steps", "300", "--seeds", "2", "--q", "1.5", "3"]
@@ -51,9 +52,19 @@ def test_a_run_under_way_is_followed_to_its_end(finished, tmp_path, monkeypatch,
         (path / "run.json").write_text(about)
 
     monkeypatch.setattr(watch.time, "sleep", time_passes)
+    held = lock(path)  # as the run's own process does
     assert cli.main(["watch", str(path), "--every", "0.5"]) == 0
+    os.close(held)
     assert looks == [0.5]
     assert "300 / 300 steps" in capsys.readouterr().out
+
+
+def test_a_run_whose_process_is_gone_is_not_waited_for(finished, tmp_path, capsys):
+    path = shutil.copytree(finished, tmp_path / "run")
+    about = (path / "run.json").read_text()
+    (path / "run.json").write_text(about.replace('"status": "done"', '"status": "running"'))
+    assert cli.main(["watch", str(path)]) == 0
+    assert f"its process is gone; tsallax train --resume {path}" in capsys.readouterr().out
 
 
 def test_watching_nothing_is_one_line(tmp_path, capsys):

@@ -90,4 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import tyro
 
     run = import_module(command.module).run
-    return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0
+    try:
+        return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0
+    except KeyboardInterrupt:
+        print("tsallax: stopped", file=sys.stderr)
+        return 130

@@ -110,8 +110,7 @@ class Display:
         """
         now = time.monotonic()
         self.metrics, self.stopped = metrics, stopped or {}
-        for series, value in zip(self.returns, metrics.episode_return, strict=True):
-            series.append(float(value))
+        self.remember(metrics)
         note, speed = self._progress(step, now, speed)
         self.ticked = now
         if self.console.is_terminal:
@@ -123,6 +122,11 @@ class Display:
             self.console.print(f"{note}   {score}", highlight=False)
         self._tell_trouble()
         return speed
+
+    def remember(self, metrics: Any) -> None:
+        """A period that is past: part of the curve, and not drawn."""
+        for series, value in zip(self.returns, metrics.episode_return, strict=True):
+            series.append(float(value))
 
     def _trouble(self, i: int) -> str:
         """What is wrong with a cell, if anything is."""

@@ -31,4 +31,5 @@ def run(
     wanted = names() if studies == ("all",) else list(studies)
     if not wanted:
         raise ValueError(f"which one? all, {', '.join(names())}")
-    return carry_out([load(name) for name in wanted], scale, out, where)
+    command = f"tsallax reproduce {{}} --scale {scale}"
+    return carry_out([load(name) for name in wanted], scale, out, where, command)

@@ -29,4 +29,5 @@ def run(
         where: who does the work.
     """
     found = read(study)
-    return carry_out([found], scale, out or Path("sweeps") / found.name, where)
+    command = f"tsallax sweep {{}}.toml{f' --scale {scale}' if scale else ''}"
+    return carry_out([found], scale, out or Path("sweeps") / found.name, where, command)

@@ -63,7 +63,10 @@ class Board:
             self.live.stop()
 
     def stopping(self) -> None:
+        """For a signal: what is live is drawn at its turn, a print could meet one under way."""
         self.note = "stopping: each worker ends its period and saves; once more: at once"
+        if not self.console.is_terminal:
+            os.write(2, f"{self.note}\n".encode())
 
     def __call__(self, state: sweep.Progress) -> None:
         now = time.monotonic()
@@ -88,8 +91,24 @@ class Board:
             self.console.print(f"{100 * steps / self.total:.0f} %   {note}", highlight=False)
 
 
-def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where) -> int:
-    """Every study at a scale; tables and pictures under `out`, runs shared between studies."""
+def check(where: Where) -> None:
+    if min(where.workers, where.width, where.gpus) < 0:
+        raise ValueError("--workers, --width and --gpus cannot be negative")
+    if where.executor != "ray" and (where.address or where.gpus):
+        raise ValueError("--address and --gpus are Ray's: give --executor ray as well")
+
+
+def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, command: str) -> int:
+    """Every study at a scale; tables and pictures under `out`, runs shared between studies.
+
+    Args:
+        studies: which.
+        scale: the name of one that they all have; empty for a study without.
+        out: the folder.
+        where: who does the work.
+        command: that makes a study's table; {} stands for its name.
+    """
+    check(where)
     plans = {study.name: settings(study, scale) for study in studies}
     runs = out / RUNS
     jobs = {n: make_jobs(plan, runs, where.width) for n, plan in plans.items()}
@@ -105,8 +124,10 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where) -> 
         estimate(todo, where)
         with Board(every) as board, Interrupt(board.stopping) as interrupt:
             state = sweep.run(every, workers, board, lambda: interrupt.asked)
+    state.failed.update((job, why) for job in every if job.done() and (why := job.stopped()))
     for study in studies:
-        write(study, scale, plans[study.name], jobs[study.name], out, state.failed)
+        made = results.Made(study, scale, command.format(study.name))
+        write(made, plans[study.name], jobs[study.name], out, state.failed)
     for job, why in state.failed.items():
         print(f"failed: {job.path}: {printable(why)}")
     if state.waiting or state.running:
@@ -136,17 +157,18 @@ def executor(where: Where, out: Path) -> sweep.Executor:
     return Local(out / LOGS, where.workers)
 
 
-def write(study: Study, scale: str, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
+def write(made: results.Made, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
     """The table, the picture and how they came to be; of what is done."""
+    study = made.study
     done = [job for job in jobs if job.done()]
     if not done:
         print(f"{study.name}: nothing is done yet")
         return
-    folder = out / scale / study.name if scale else out / study.name
+    folder = out / made.scale / study.name
     folder.mkdir(parents=True, exist_ok=True)
     own = {job: why for job, why in failed.items() if job in jobs}
     results.collect(study, plan, done, folder / METRICS)
-    results.write_about(folder / results.ABOUT, study, scale, jobs, done, own)
+    results.write_about(folder / results.ABOUT, made, jobs, done, own)
     from tsallax.report.figure import draw_study
 
     for picture in draw_study(study, results.read_table(folder / METRICS), folder):

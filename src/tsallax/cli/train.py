@@ -1,5 +1,6 @@
 """`tsallax train`: train one algorithm, many seeds and numbers side by side."""
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +38,8 @@ def run(
         log: where to write live logs as well.
     """
     if resume is not None:
+        if out is not None or dataclasses.replace(config, env="") != Config(env=""):
+            raise ValueError("a resumed run has its own configuration and folder: give neither")
         config, path = read_about(resume, config.env)["config"], resume
     else:
         asked, config = config.env, resolve(config)

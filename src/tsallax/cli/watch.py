@@ -12,7 +12,7 @@ import tyro
 from tsallax.cli.display import Display
 from tsallax.cli.errors import one_line
 from tsallax.training.config import varied
-from tsallax.training.folder import METRICS, TIMING, read_about
+from tsallax.training.folder import METRICS, TIMING, is_unlocked, read_about
 from tsallax.training.run import make_cells
 
 
@@ -32,6 +32,7 @@ def run(
     path: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     every: float = 1.0,
     once: bool = False,
+    env: str = "",
 ) -> None:
     """Show how a run in another process goes on, until it ends or Ctrl-C.
 
@@ -39,22 +40,29 @@ def run(
         path: the run's folder.
         every: seconds between looks at it.
         once: one look, and no more.
+        env: the run's own environment, needed only if it is `package:Name`, to allow that import.
     """
-    config = read_about(path)["config"]
+    config = read_about(path, env)["config"]
     cells = make_cells(config)
     labels = [cell.label(varied(config)) for cell in cells]
     title = f"{config.algo} on {config.env}, {len(cells)} runs side by side"
     seen = 0
     with Display(title, labels, config.steps) as show:
         while True:
-            ended = read_about(path)["status"]  # before the rows: what it wrote last is seen
+            ended = read_about(path, env)["status"]  # before the rows: what it wrote last is seen
+            gone = ended == "running" and is_unlocked(path)
             rows = list(periods(path / METRICS, len(cells)))
-            for step, metrics in rows[seen:]:
+            for _, metrics in rows[seen:-1]:
+                show.remember(metrics)
+            if len(rows) > seen:
+                step, metrics = rows[-1]
                 show(step, metrics, speed=speed_at(path / TIMING))
             seen = len(rows)
-            if once or ended != "running":
+            if once or gone or ended != "running":
                 break
             time.sleep(every)
+    if gone:
+        ended = f"its process is gone; tsallax train --resume {path} goes on"
     print(f"{path}: {ended}")
 
 

@@ -107,13 +107,14 @@ def sparsemax(e: Evidence) -> Iterator[Finding]:
             yield ordered(e, "fig2", env, words, q=2, policy="paper", log_weight=weight)
 
 
-def larger_q(e: Evidence, study: str = "fig2", env: str = CARTPOLE) -> Iterator[Finding]:
+def larger_q(e: Evidence) -> Iterator[Finding]:
     """C3."""
     for q in (3, 4):
         for policy in POLICIES:
             for words, weight in WEIGHTS.items():
                 reading = f"q = {q}, {policy}, {words}"
-                yield only_tal(e, study, env, reading, q=q, policy=policy, log_weight=weight)
+                own = {"q": q, "policy": policy, "log_weight": weight}
+                yield only_tal(e, "fig2", CARTPOLE, reading, **own)
 
 
 def convex(e: Evidence) -> Iterator[Finding]:
@@ -185,6 +186,8 @@ def state_of_the_art(e: Evidence) -> Iterator[Finding]:
     yield judged("all games together", lambda: [
         not_worse(("PAL", "TAL"), own("pal"), own("tal")),
         not_worse(("MDQN", "TAL"), own("mdqn"), own("tal")),
+        not_worse(("TAL", "PAL"), own("tal"), own("pal")),
+        not_worse(("TAL", "MDQN"), own("tal"), own("mdqn")),
         better(("TAL", "SAL"), own("tal"), own("sal"), 0.0),
     ])  # fmt: skip
 

@@ -14,7 +14,6 @@ from tsallax.experiments.sweep import Answer, read_answer
 from tsallax.experiments.worker import work
 from tsallax.training.folder import plain
 
-PATIENCE = 120.0  # seconds for the tasks to save their checkpoints at the end
 STORE = 100 << 20  # bytes of the object store of a cluster started here: jobs are a line of JSON
 ONE_THREAD = {"NPROC": "1"}  # XLA's pool: a task has one core, and the bits of a local sweep
 
@@ -40,6 +39,12 @@ class Ray:
         environment = {} if gpus else {"env_vars": ONE_THREAD}
         self.task = ray.remote(**options, runtime_env=environment)(work)
         self.under_way: dict[Any, Job] = {}
+        if not self.slots:
+            want = f"a task of one CPU and {gpus:g} GPUs"
+            if not address:
+                ray.shutdown()
+                raise ValueError(f"this machine has no room for {want}")
+            print(f"the cluster has no room for {want} yet: waiting for a node that has")
 
     @property
     def slots(self) -> int:
@@ -78,5 +83,6 @@ class Ray:
                 self.ray.cancel(ref, force=False)
         if self.under_way:
             refs = list(self.under_way)
-            self.ray.wait(refs, num_returns=len(refs), timeout=PATIENCE)
+            with contextlib.suppress(KeyboardInterrupt):  # not waited for any longer
+                self.ray.wait(refs, num_returns=len(refs), timeout=None)
         self.ray.shutdown()

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from tsallax.experiments.results import Curve, select
 
 ENOUGH = 0.01  # of the paper's steps, below which nothing is said
+CLEAR = 3.0  # standard errors of the return of random actions
 PAPER_STEPS = {"MinAtar/": 10_000_000, "ALE/": 30_000_000, "": 500_000}
 
 
@@ -29,9 +30,11 @@ class Evidence:
         """Final scores of a setting's seeds; returns are scaled from random (0) to solved (1)."""
         curve = self.curve(study, env, algo, **labels)
         final = curve.final(column)
+        returns = column == "episode_return"
         if not np.all(np.isfinite(final)):
-            raise Missing(f"{algo} on {env}: a run in which no episode ended")
-        if column != "episode_return":
+            why = "no episode ended" if returns else f"{column} is not finite"
+            raise Missing(f"{algo} on {env}: a run in which {why}")
+        if not returns:
             return final
         low, high = self.span(study, env)
         return (final - low) / (high - low)
@@ -52,17 +55,24 @@ class Evidence:
         return found[0]
 
     def span(self, study: str, env: str) -> tuple[float, float]:
-        """The returns of random actions and of a solved task: Gymnasium's threshold or the best."""
+        """The returns of random actions and of a solved task: Gymnasium's threshold or the best.
+
+        The best must be clearly above random actions: noise is no scale.
+        """
         chance = select(self.tables.get("random", ()), env=env)
         if not chance:
             raise Missing(f"no runs of random actions on {env}: tsallax reproduce random")
-        low = float(np.nanmean(chance[0].iterations("episode_return", 1)[1]))
+        random = chance[0].iterations("episode_return", 1)[1]
+        low = float(np.nanmean(random))
         spec = gymnasium.registry.get(env)
         high = spec.reward_threshold if spec is not None else None
         if high is None:
             every = select(self.tables[study], env=env)
             high = max(float(np.nanmean(curve.final())) for curve in every)
-        return low, max(float(high), low + 1e-9)
+            error = float(np.nanstd(random)) / np.sqrt(random.size)
+            if high <= low + CLEAR * error:
+                raise Missing(f"{env}: no algorithm is clearly above random actions")
+        return low, float(high)
 
     def envs(self, study: str, start: str) -> list[str]:
         found = dict.fromkeys(c.labels["env"] for c in self.tables.get(study, ()))

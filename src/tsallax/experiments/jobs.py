@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tsallax.experiments.study import Setting
 from tsallax.training.config import CLOSED, RANGES, Config, grid
-from tsallax.training.folder import TIMING, config_digest, status
+from tsallax.training.folder import TIMING, config_digest, read_json, status
 from tsallax.training.run import shape_of
 
 
@@ -35,6 +35,11 @@ class Job(NamedTuple):
 
     def done(self) -> bool:
         return status(self.path, self.config) == "done"
+
+    def stopped(self) -> str:
+        """Why cells of a run that is done have no result, if there are such."""
+        found = read_json(self.path).get("stopped", {})
+        return "; ".join(f"cell {cell} {why}" for cell, why in found.items())
 
     def step(self) -> int:
         """How far it is: the last line of its timing, 0 if there is none."""

@@ -13,8 +13,6 @@ from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
 from tsallax.training.folder import plain
 
-PATIENCE = 120.0  # seconds for a worker to save its checkpoint at the end
-
 
 class Worker:
     """One process, started when it has something to do."""
@@ -62,14 +60,10 @@ class Worker:
             self.process.terminate()
 
     def end(self) -> None:
-        """Wait for the process, not for ever, and forget it."""
+        """Wait for the process, which saves its checkpoint, and forget it."""
         if self.process is None:
             return
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             with contextlib.suppress(BrokenPipeError):
@@ -107,8 +101,14 @@ class Local:
             return [key.data.answer() for key, _ in selector.select(seconds)]
 
     def close(self) -> None:
-        """Each worker saves what it has, and ends."""
+        """Each worker saves what it has, and ends; if one cannot wait for that, at once."""
         for worker in self.workers:
             worker.stop()
-        for worker in self.workers:
-            worker.end()
+        try:
+            for worker in self.workers:
+                worker.end()
+        except KeyboardInterrupt:
+            for worker in self.workers:
+                if worker.process is not None:
+                    worker.process.kill()
+            raise

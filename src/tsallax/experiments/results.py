@@ -5,7 +5,6 @@ import dataclasses
 import json
 import math
 import platform
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -153,23 +152,28 @@ def select(curves: Iterable[Curve], **labels: Any) -> list[Curve]:
     return [c for c in curves if all(c.labels.get(n) == v for n, v in wanted.items())]
 
 
+class Made(NamedTuple):
+    """What a table is of, and the command that makes it."""
+
+    study: Study
+    scale: str
+    command: str
+
+
 def write_about(
-    path: Path,
-    study: Study,
-    scale: str,
-    jobs: Sequence[Job],
-    done: Sequence[Job],
-    failed: dict[Job, str],
+    path: Path, made: Made, jobs: Sequence[Job], done: Sequence[Job], failed: dict[Job, str]
 ) -> None:
     """How the table came to be: command, versions, time, and what is missing."""
+    found = [read_about(job.path, job.config.env)["versions"] for job in done]
+    names = dict.fromkeys(name for versions in found for name in versions)
     ended = {*done, *failed}
     about = {
-        "study": study.name,
-        "title": study.title,
-        "scale": scale,
-        "command": " ".join(["tsallax", *sys.argv[1:]]),
+        "study": made.study.name,
+        "title": made.study.title,
+        "scale": made.scale,
+        "command": made.command,
         "written": time.strftime("%Y-%m-%d", time.gmtime()),
-        "versions": read_about(done[0].path, done[0].config.env)["versions"],
+        "versions": {n: ", ".join(sorted({v.get(n, "?") for v in found})) for n in names},
         "machine": f"{platform.machine()}, {platform.system()}",
         "jobs": len(jobs),
         "done": len(done),
@@ -185,4 +189,5 @@ def _seconds(job: Job) -> float:
     """Of its training; a resumed run counts from 0 again."""
     with (job.path / TIMING).open(newline="") as file:
         times = [float(row["seconds"]) for row in csv.DictReader(file)]
-    return sum(t - before if t >= before else t for before, t in pairwise([0.0, *times]))
+    gaps = (t - before if t >= before else t for before, t in pairwise([0.0, *times]))
+    return sum(gaps, 0.0)

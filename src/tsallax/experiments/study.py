@@ -57,7 +57,7 @@ class Study:
     metric: str = "episode_return"
     rows: tuple[str, ...] = ("env",)
     columns: tuple[str, ...] = ()
-    curves: tuple[str, ...] = ("algo",)
+    curves: tuple[str, ...] = ()  # left open: whatever else tells its settings apart
     scales: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
@@ -110,7 +110,7 @@ def parse(text: str, name: str) -> Study:
         scales = tomllib.loads((_folder() / "scales.toml").read_text())
     for scale, rules in _table(scales, f"{name}, scales").items():
         for rule in rules:
-            _known(rule, (*FIELDS, "match", "only"), f"{name}, [[scales.{scale}]]")
+            _check_rule(rule, f"{name}, [[scales.{scale}]]")
     own: dict[str, Any] = {key: str(table[key]) for key in ("about", "metric") if key in table}
     for key in ("rows", "columns", "curves"):
         if key in table:
@@ -132,7 +132,15 @@ def settings(study: Study, scale: str = "") -> list[Setting]:
         for values in itertools.product(*block.values())
         if (setting := _setting(study, dict(zip(block, values, strict=True)), rules))
     ]
-    unique = {tuple(setting.labels.items()): setting for setting in found}
+    unique: dict[Any, Setting] = {}
+    for setting in found:
+        first = unique.setdefault(tuple(setting.labels.items()), setting)
+        if first.config != setting.config:
+            odd = [n for n in FIELDS if getattr(first.config, n) != getattr(setting.config, n)]
+            raise ValueError(
+                f"{study.name}: two settings are alike but for {', '.join(odd)}, "
+                f"of which a study has one value each: {setting.labels}"
+            )
     if not unique:
         raise ValueError(f"{study.name} has nothing to run at scale {scale!r}")
     return list(unique.values())
@@ -186,6 +194,17 @@ def _block(fields: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
     if "env" not in block:
         raise ValueError(f"{place}: which env?")
     return block
+
+
+def _check_rule(rule: Mapping[str, Any], place: str) -> None:
+    _known(rule, (*FIELDS, "match", "only"), place)
+    match = rule.get("match", [])
+    if not isinstance(match, list) or not all(isinstance(pattern, str) for pattern in match):
+        raise ValueError(f'{place}: match must be a list, such as ["MinAtar/*"]')
+    only = rule.get("only", {})
+    if not isinstance(only, dict) or not all(isinstance(v, list) for v in only.values()):
+        raise ValueError(f"{place}: only must be a table of lists, such as {{ q = [2, 3] }}")
+    _known(only, FIELDS, f"{place}, only")
 
 
 def _known(found: Mapping[str, Any], allowed: Iterable[str], place: str) -> None:

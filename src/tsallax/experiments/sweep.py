@@ -91,15 +91,15 @@ def run(
                     later[job] = time.monotonic() + WAIT
                 elif answer.end == "failed":
                     failed = 1 if step > at else failed + 1
-                    tries[job] = failed, step
+                    tries[job] = failed, max(at, step)
                     say(f"{job.path.name}: {answer.why}")
                 if failed > RETRIES:
                     state.failed[job] = answer.why
                 else:
                     state.waiting.append(job)
+        show(state)
     finally:
         executor.close()
-    show(state)
     return state
 
 

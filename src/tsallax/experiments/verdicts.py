@@ -1,9 +1,10 @@
 """What a few seeds allow to say: *holds*, *does not*, or *cannot say*.
 
 Scores are put on the scale of their environment, 0 for random actions and 1 for solved, so that
-environments can be taken together. Tests are exact for any distribution: a sign test against a
-threshold, a permutation test between two samples within each environment. Both can fail for lack of
-seeds, and then nothing is said: five seeds against a threshold must all agree (p = 1/32).
+environments can be taken together. The tests are exact at any number of seeds: a sign test against
+a threshold, and a permutation test between two samples within each environment, for samples that
+differ by a shift alone. Both can fail for lack of seeds, and then nothing is said: five seeds
+against a threshold must all agree (p = 1/32).
 """
 
 import math
@@ -59,8 +60,8 @@ def better(names: tuple[str, str], x: Scores, y: Scores, margin: float = NOTHING
 
 def not_worse(names: tuple[str, str], x: Scores, y: Scores) -> Check:
     """The first at least the second, but for the margin."""
-    _, less, difference = compare(x, y)
-    more = compare([a + NOTHING for a in x], y)[0]
+    difference = compare(x, y)[2]
+    more, less, _ = compare([a + NOTHING for a in x], y)
     verdict = HOLDS if more <= LEVEL else NOT if less <= LEVEL else OPEN
     text = f"{names[0]} >= {names[1]} - {NOTHING:g}: by {difference:+.2f}, p = {more:.2g}"
     return Check(verdict, text)
@@ -68,11 +69,8 @@ def not_worse(names: tuple[str, str], x: Scores, y: Scores) -> Check:
 
 def alike(names: tuple[str, str], x: Scores, y: Scores) -> Check:
     """Neither better than the other by more than the margin."""
-    one, two = not_worse(names, x, y), not_worse(names, y, x)
-    more, less, difference = compare(x, y)
-    verdict = HOLDS if one.verdict == two.verdict == HOLDS else OPEN
-    if min(more, less) <= LEVEL and verdict == OPEN:
-        verdict = NOT
+    verdict = together([not_worse(names, x, y), not_worse(names, y, x)])
+    difference = compare(x, y)[2]
     return Check(verdict, f"{names[0]} and {names[1]} alike within {NOTHING:g}: {difference:+.2f}")
 
 

@@ -4,6 +4,7 @@ On the left as the paper draws them: mean and one standard deviation over seeds.
 interquartile mean with its 95 % bootstrap interval.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,10 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
+    if not study.curves:
+        placed = {*study.rows, *study.columns}
+        varied = [n for n in study.keys if n not in placed and len(_values(curves, [n])) > 1]
+        study = dataclasses.replace(study, curves=tuple(varied))
     rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
     styles = _styles(_values(curves, study.curves))
     tall = HEIGHT * len(rows)

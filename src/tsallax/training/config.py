@@ -128,7 +128,7 @@ class Config:
     train_period: int = 0  # C: environment steps an update
     target_period: int = 0  # I: environment steps a copy of the target network
     warmup: int = 0  # steps before the first update, at least one batch
-    stack: int = 0  # frames that make an observation; 0 takes them as they are
+    stack: int = 0  # frames that make an observation: 4 for Atari, elsewhere none if left open
     clip_rewards: bool | None = None  # to [-1, 1], for the learner; returns are reported raw
     loop: Literal["auto", "compiled", "host"] = "auto"  # compiled where the environment allows it
     env_timeout: float = 0.0  # seconds a host environment may take for a step, 0 for no limit
@@ -177,7 +177,7 @@ def resolve(config: Config) -> Config:
     open_fields = {
         f.name: filling[f.name]
         for f in dataclasses.fields(config)
-        if f.name in filling and getattr(config, f.name) in (0, (), "auto", None)
+        if f.name in filling and _is_open(getattr(config, f.name))
     }
     config = dataclasses.replace(config, **open_fields)
     _validate(config)
@@ -185,6 +185,10 @@ def resolve(config: Config) -> Config:
     period = config.train_period
     whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
     return dataclasses.replace(config, **{n: -(-x // period) * period for n, x in whole.items()})
+
+
+def _is_open(value: Any) -> bool:
+    return value is not False and value in (0, (), "auto", None)
 
 
 def _check_choices(config: Config) -> None:

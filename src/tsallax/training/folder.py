@@ -155,10 +155,21 @@ def lock(path: Path) -> int:
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         os.close(number)
-        raise BusyError(f"{path} is in use by another process") from None
+        if isinstance(error, BlockingIOError):
+            raise BusyError(f"{path} is in use by another process") from None
+        raise OSError(f"{path} cannot be locked, as a run's folder must be: {error}") from None
     return number
+
+
+def is_unlocked(path: Path) -> bool:
+    """Whether no process has the folder."""
+    try:
+        os.close(lock(path))
+    except BusyError:
+        return False
+    return True
 
 
 def config_digest(config: Config) -> str:
