@@ -54,8 +54,9 @@ $(PEERS)/%/.ready: benchmarks/peers/%.txt
 docs: $(READY)  ## the documentation site, in site/
 	$(BIN)/python tools/build_docs.py
 
-docs-figures: $(READY)  ## the figures of docs/studies.md and docs/algorithms.md
+docs-figures: $(READY)  ## the figures of the docs, from results/ and the examples
 	$(BIN)/python tools/family.py
+	$(BIN)/python tools/result_figures.py
 	$(BIN)/python examples/normalisation.py
 	$(BIN)/python examples/error_averaging.py
 

@@ -24,7 +24,7 @@ class State(NamedTuple):
     t: jax.Array
 
 
-def thermostat(time_limit: int = 100) -> Environment:
+def thermostat(limit: int = 100) -> Environment:
     """Cool, wait or heat while the weather drifts; a step within one degree pays 1."""
 
     def reset(key):
@@ -35,7 +35,7 @@ def thermostat(time_limit: int = 100) -> Environment:
         outside = jnp.clip(state.outside + 0.5 * jax.random.normal(key), 5.0, 35.0)
         after = State(state.inside + flow, outside, state.t + 1)
         reward = (jnp.abs(after.inside - WANTED) < 1).astype(jnp.float32)
-        return after, Outcome(reward, jnp.asarray(False), after.t >= time_limit)
+        return after, Outcome(reward, jnp.asarray(False), after.t >= limit)
 
     def observe(state):
         return (jnp.stack([state.inside, state.outside]) - WANTED) / 15
@@ -44,7 +44,7 @@ def thermostat(time_limit: int = 100) -> Environment:
         lit = jnp.arange(40)[::-1, None, None] < jnp.full((1, 8, 1), state.inside)
         return jnp.where(lit, jnp.array([[[200, 60, 40]]]), 230).astype(jnp.uint8)
 
-    return Environment("Thermostat", ("cool", "wait", "heat"), reset, step, observe, render)
+    return Environment("Thermostat", ("cool", "wait", "heat"), reset, step, observe, render, limit)
 
 
 def train(folder: Path, **fields: Any) -> Result:

@@ -1,14 +1,22 @@
 """`tsallax.train` and `tsallax.load`, on one tiny grid."""
 
+from unittest import mock
+
 import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
 
 import tsallax
+from host_envs import MISCHIEF
 from tsallax import cli
+from tsallax.api import _field
+from tsallax.envs import CONSTRUCTORS
+from tsallax.envs.cartpole import cartpole
 from tsallax.networks import mlp
+from tsallax.operators import ALGORITHMS, get_algorithm
 from tsallax.training.config import Config, resolve
+from tsallax.training.folder import read_about
 
 TINY = {
     "seeds": 2,
@@ -126,6 +134,58 @@ def test_own_network_and_scalars():
     assert own.params[0].weight.shape == (1, 4, 5)
     assert own.settings[0]["beta"] == 0.5
     assert own.best()[0] == {}
+
+
+def test_a_network_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(3,\); CartPole-v1 needs \(2,\)"):
+        tsallax.train("CartPole-v1", network=mlp((4,), (3,), (5,)), **TINY)
+
+
+def test_a_name_that_is_given_anew_is_not_the_old_one():
+    def run(power):
+        row = get_algorithm("dqn")
+        mine = row._replace(name="mine", target=lambda x, hp, pi: row.target(x, hp, pi) + power)
+        with mock.patch.dict(ALGORITHMS, {"mine": mine}):
+            few = {**TINY, "seeds": 1, "eval_every": 0}
+            return tsallax.train("CartPole-v1", algo="mine", **few).metrics["loss"]
+
+    assert not np.array_equal(run(0.0), run(5.0))
+
+
+def test_truncations_that_are_not_declared_are_refused():
+    def careless():
+        return cartpole(time_limit=5)._replace(time_limit=None)
+
+    with (
+        mock.patch.dict(CONSTRUCTORS, {"Careless": careless}),
+        pytest.raises(ValueError, match=r"Careless truncated .* declares none"),
+    ):
+        tsallax.train("Careless", **{**TINY, "seeds": 1, "eval_every": 0})
+
+
+def test_numbers_as_they_are_written_in_python(monkeypatch):
+    assert _field("steps", 1e5) == 100_000
+    assert _field("seeds", np.int64(3)) == 3
+    assert _field("hidden", [64, 64]) == (64, 64)
+    assert _field("q", 2) == (2.0,)
+    monkeypatch.setattr("jaxtyping.config.jaxtyping_disable", True)  # a user has no type checks
+    with pytest.raises(ValueError, match=r"steps must be a whole number, not 1000\.5"):
+        tsallax.train("CartPole-v1", steps=1000.5)
+
+
+def test_a_model_that_is_not_there_is_refused(result):
+    with pytest.raises(ValueError, match="settings 0 to 2 and seeds 0 to 1"):
+        result.model(seed=2)
+
+
+def test_an_environment_that_fails_is_told_and_saved(tmp_path):
+    with (
+        mock.patch.dict(MISCHIEF, {1: "raise"}),
+        pytest.warns(UserWarning, match="cell 1 stopped at step .*the cable is out"),
+    ):
+        found = tsallax.train("tests/Naughty-v0", **{**TINY, "eval_every": 0})
+    found.save(tmp_path / "run")
+    assert "1" in read_about(tmp_path / "run")["stopped"]
 
 
 def test_unknown_fields_are_refused():

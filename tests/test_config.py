@@ -42,6 +42,11 @@ def test_user_over_algorithm_over_preset():
     assert resolve(Config("CartPole-v1", algo="sal", beta=(0.5,))).beta == (0.5,)
 
 
+def test_a_choice_of_false_is_a_choice():
+    assert resolve(Config("ALE/Pong-v5")).clip_rewards is True
+    assert resolve(Config("ALE/Pong-v5", clip_rewards=False)).clip_rewards is False
+
+
 def test_resolving_twice_changes_nothing():
     config = resolve(Config("CartPole-v1", algo="mdqn", steps=1001))
     assert config.steps == 1004
@@ -70,6 +75,7 @@ def test_grid():
         ({"seeds": 0}, "seeds must be at least 1, not 0"),
         ({"steps": -5}, "steps must be at least 1, not -5"),
         ({"steps": 100}, "100 steps make no update: the first one comes after 128"),
+        ({"batch": 130, "steps": 132}, "132 steps make no update"),  # both become 132
         ({"choices": "sb3", "steps": 50_000}, "first one comes after 50000"),
         ({"q": (math.nan,)}, "q must be a number, not nan"),
         ({"q": (2.0, -1.0)}, "q must be positive for the exact policy; try --policy paper"),

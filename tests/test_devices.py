@@ -16,7 +16,7 @@ import sys, numpy as np, jax
 from tsallax.training.config import Config, resolve
 from tsallax.training.run import make_run
 
-config = resolve(Config("CartPole-v1", seeds=2, q=(1.5, 3.0), **{small}))
+config = resolve(Config("CartPole-v1", algo="dqn", seeds=2, gamma=(0.9, 0.99), **{small}))
 found = []
 for devices in (1, 2):
     run = make_run(config, devices=devices)

@@ -20,6 +20,7 @@ BOUND = 2e-6
 policy = jax.jit(tsallax.tsallis_policy, compiler_options={"xla_backend_optimization_level": 3})
 value_of = jax.jit(tsallax.tsallis_value)
 value_slope = jax.jit(jax.grad(tsallax.tsallis_value))
+value_slopes = jax.jit(jax.grad(tsallax.tsallis_value, (1, 2, 3)))
 value_hessian = jax.jit(jax.hessian(tsallax.tsallis_value))
 policy_jacobian = jax.jit(jax.jacobian(tsallax.tsallis_policy))
 jit_entmax = jax.jit(entmax)
@@ -181,6 +182,19 @@ def test_derivatives_against_differences(q):
         np.testing.assert_allclose(slopes[1], difference, atol=1e-6)
         difference = (f(Q, q, 0.7 + h) - f(Q, q, 0.7 - h)) / (2 * h)
         np.testing.assert_allclose(slopes[2], difference, atol=1e-7)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.001, 1.5, 2.0, 3.0])
+def test_derivatives_of_the_value_against_differences(q):
+    """In q, alpha and k; at q = 1, too, where its formula is 0/0."""
+    with jax.enable_x64(True):
+        at = (jnp.array([0.4, 0.25, 0.1, -jnp.inf]), jnp.asarray(q), *jnp.array([0.7, 0.5]))
+        slopes = value_slopes(*at)
+        h = 1e-5
+        for i, slope in enumerate(slopes, 1):
+            up, down = ([*at[:i], at[i] + d, *at[i + 1 :]] for d in (h, -h))
+            difference = (value_of(*up) - value_of(*down)) / (2 * h)
+            np.testing.assert_allclose(slope, difference, atol=1e-8)
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0, 3.0])

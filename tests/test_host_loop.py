@@ -26,6 +26,7 @@ SMALL = {
     "eval_every": 120,
     "eval_episodes": 2,
 }
+TOLD = pytest.mark.filterwarnings("ignore:cell 1 stopped")
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,7 @@ def test_the_same_run_twice_is_the_same(good):
     jax.tree.map(np.testing.assert_array_equal, again.params, good.params)
 
 
+@TOLD
 @pytest.mark.parametrize(
     ("mischief", "message"),
     [
@@ -86,6 +88,7 @@ def test_a_bad_environment_is_stopped_alone(mischief, message, good):
     assert np.isfinite(bad.metrics["loss"][0, 1, 0])
 
 
+@TOLD
 def test_the_last_good_weights_are_kept(good):
     """At step 45 the last update was the one of step 44: those of a run that ends there."""
     host_envs.MISCHIEF[1] = "raise"

@@ -161,6 +161,21 @@ def test_text_from_outside_is_shown_on_one_line_without_control_characters(capsy
     assert "\x1b" not in shown
 
 
+@pytest.mark.parametrize("options", [["--steps", "9000"], ["--out", "elsewhere"]])
+def test_a_resumed_run_takes_no_other_options(options, finished, capsys):
+    assert cli.main(["train", "--resume", str(finished), *options]) == 2
+    assert "has its own configuration and folder" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_one_word(finished, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tsallax.cli.train.read_about", interrupted)
+    assert cli.main(["train", "--resume", str(finished)]) == 130
+    assert capsys.readouterr().err == "tsallax: stopped\n"
+
+
 def test_folder_in_use_is_left_alone(finished, capsys):
     before = (finished / "run.json").read_bytes()
     assert run(finished, "--first-seed", "7") == 2

@@ -1,6 +1,6 @@
 """Pictures of the docs from the tables under results/: one an algorithm, and that of the README.
 
-tsallax reproduce algorithms fig4
+tsallax reproduce algorithms normalisation
 python tools/result_figures.py
 """
 
@@ -21,8 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "quick"
 FIGURES = ROOT / "docs" / "figures"
 COLUMNS = ("episode_return", "action_gap")
-COMPARED = {"tsallis-dqn": "Tsallis-DQN", "mt-dqn": "MT-DQN", "tal": "TAL"}
-POLICIES = {"paper": "the paper's approximate policy", "exact": "the exact policy"}
+COMPARED = {"tsallis-dqn": "Tsallis-DQN", "tal": "TAL"}
+POLICIES = {
+    "paper": "the paper's approximation",
+    "paper-normalised": "the same, divided by its sum",
+    "exact": "the exact policy",
+}
 
 
 def draw(axes: Axes, curve: Curve, column: str, color: str, label: str = "") -> None:
@@ -53,17 +57,17 @@ def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
 
 
 def front(curves: Sequence[Curve], q: float = 1.5) -> Figure:
-    """CartPole at one q: what is left of figure 4 when the policy sums to one."""
-    figure = Figure(figsize=(7.6, 2.7), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
+    """What is left of figure 4 of the paper when the policy sums to one."""
+    figure = Figure(figsize=(8.4, 2.6), layout="constrained")
+    panels = figure.subplots(1, len(POLICIES), sharey=True)
     for axes, (policy, words) in zip(panels, POLICIES.items(), strict=True):
         for (algo, name), color in zip(COMPARED.items(), PALETTE, strict=False):
-            own = {"env": "CartPole-v1", "q": q, "policy": policy, "log_weight": "", "algo": algo}
-            for curve in select(curves, **own):
+            for curve in select(curves, q=q, policy=policy, algo=algo):
                 draw(axes, curve, "episode_return", color, name)
+        axes.set_title(words, fontsize=9)
+    for axes in panels:  # when all is drawn, as they share an axis
         dress(axes, "episode_return")
-        axes.set_title(f"CartPole, q = {q:g}, {words}", fontsize=10)
-    panels[1].set_ylabel("")
+        axes.label_outer()
     panels[0].legend(frameon=False, fontsize=8, loc="upper left")
     return figure
 
@@ -80,7 +84,7 @@ def main() -> None:
     curves = read_table(RESULTS / "algorithms" / "metrics.csv")
     for own in curves:
         save(algorithm(curves, own), f"algorithms/{own.labels['algo']}")
-    save(front(read_table(RESULTS / "fig4" / "metrics.csv")), "front")
+    save(front(read_table(RESULTS / "normalisation" / "metrics.csv")), "front")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What a script or a notebook calls: `tsallax.train` and `tsallax.load`."""
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,13 @@ from tsallax.report.curves import Curves, plot_curves, read_curves
 from tsallax.training.config import RANGES, Config, grid, resolve, varied
 from tsallax.training.folder import METRICS, Folder, load_weights, read_about
 from tsallax.training.model import Model
-from tsallax.training.run import Run, make_run
+from tsallax.training.run import Run, check_memory, make_run
 from tsallax.training.session import Period, session
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+WHOLE = {field.name for field in fields(Config) if field.type is int}
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Result:
 
     def model(self, setting: int = 0, seed: int = 0) -> Model:
         """The trained policy of one cell, by its indices in `settings` and `seeds`."""
+        if not (0 <= setting < len(self.settings) and 0 <= seed < len(self.seeds)):
+            raise ValueError(
+                f"there are settings 0 to {len(self.settings) - 1} and seeds 0 to "
+                f"{len(self.seeds) - 1}, by their places: not {setting} and {seed}"
+            )
         return _model(self.run, self.params, setting * len(self.seeds) + seed)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -68,12 +76,22 @@ class Result:
     def save(self, path: str | Path) -> Path:
         """The folder that `tsallax train` would have left."""
         folder = Folder(Path(path), self.config, self.run.cells)
-        for period in self.periods:
-            folder.add(period.metrics, period.evaluation)
-        folder.save(self.params)
-        self.plot(folder.path / "curves.png")
+        try:
+            for period in self.periods:
+                folder.add(period.metrics, period.evaluation)
+            folder.note_stopped(self.stopped)
+            folder.save(self.params)
+            self.plot(folder.path / "curves.png")
+        except BaseException:
+            folder.close("failed")
+            raise
         folder.close("done")
         return folder.path
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Cells whose environment failed, and how; their metrics are NaN from then on."""
+        return self.periods[-1].stopped
 
     @property
     def title(self) -> str:
@@ -81,7 +99,7 @@ class Result:
 
 
 def train(
-    env: str, *, network: Network | str = "auto", progress: bool = False, **fields: Any
+    env: str, *, network: Network | str = "auto", progress: bool = False, **settings: Any
 ) -> Result:
     """Train every seed and every combination of numbers as one program.
 
@@ -89,17 +107,20 @@ def train(
         env: see `tsallax list`.
         network: its name, or an `(init, apply)` pair of your own.
         progress: print a line for each target period.
-        fields: of `tsallax.training.config.Config`; several values of a number make a grid.
+        settings: fields of `tsallax.training.config.Config`; several values of a number are a grid.
     """
-    given: dict[str, Any] = {name: _field(name, value) for name, value in fields.items()}
+    given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
     if isinstance(network, str):
         given["network"] = network
     config = resolve(Config(env, **given))
     run = make_run(config, None if isinstance(network, str) else network)
+    check_memory(run)
     periods: list[Period] = []
     state = None
     for period in session(run, run.start()):
         state = period.state
+        for cell in period.stopped.keys() - (periods[-1].stopped.keys() if periods else set()):
+            warnings.warn(f"cell {cell} {period.stopped[cell]}", stacklevel=2)
         periods.append(period._replace(state=None))  # the next period uses it up
         if progress:
             score = _score(np.array([p.metrics.episode_return for p in periods[-10:]]))
@@ -160,10 +181,14 @@ def _model(run: Run, params: Params, cell: int) -> Model:
 
 
 def _field(name: str, value: Any) -> Any:
-    """One number where a grid may stand, and lists, are welcome."""
-    if name in RANGES and not isinstance(value, Sequence | np.ndarray):
-        value = (value,)
-    return tuple(map(float, value)) if name in RANGES else value
+    """One number where a grid may stand, lists, and whole numbers such as 1e5 are welcome."""
+    if name in RANGES:
+        several = value if isinstance(value, Sequence | np.ndarray) else (value,)
+        return tuple(map(float, several))
+    if name == "hidden":
+        return tuple(value)
+    whole = name in WHOLE and isinstance(value, float | np.number) and value == int(value)
+    return int(value) if whole else value
 
 
 def _score(values: np.ndarray) -> float:

@@ -13,7 +13,9 @@ from tsallax.envs.minatar import GAMES
 if TYPE_CHECKING:
     from tsallax.envs.host import HostEnvs
 
-__all__ = ["CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make"]
+__all__ = [
+    "CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make", "make_host",
+]  # fmt: skip
 
 CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     "Acrobot-v1": acrobot.acrobot,
@@ -81,6 +83,8 @@ def make_host(
         from tsallax.envs.atari import AtariEnvs
 
         _refuse_foreign(env_id, AtariEnvs, options)
+        if timeout:
+            raise ValueError(f"{env_id} runs in the emulator's own threads: it has no time-out")
         return AtariEnvs(env_id, n, **options)
     from tsallax.envs.host import GymEnvs
 

@@ -82,6 +82,7 @@ class AtariEnvs:
 
         self.failures: dict[int, str] = {}
         self.episodic_life = episodic_life
+        self.time_limit: int | None = time_limit
         self.envs = AtariVectorEnv(
             rom_of(env_id),
             num_envs=n,

@@ -18,7 +18,11 @@ class Outcome(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """One environment, for one seed: `vmap` it for many. No autoreset: the loop resets."""
+    """One environment, for one seed: `vmap` it for many. No autoreset: the loop resets.
+
+    One whose `step` truncates must say in `time_limit` after how many steps at the least: the
+    replay keeps the last observations of so many episodes, which are bootstrapped from.
+    """
 
     id: str
     action_names: tuple[str, ...]

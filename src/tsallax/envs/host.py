@@ -42,6 +42,7 @@ class HostEnvs(Protocol):
 
     observation: jax.ShapeDtypeStruct
     action_names: tuple[str, ...]
+    time_limit: int | None
     failures: dict[int, str]
 
     def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n ..."]: ...
@@ -79,6 +80,8 @@ class GymEnvs:
             raise ValueError(
                 f"{env_id} has actions {space}: only Discrete ones can be learned here"
             )
+        spec = self.envs[0].spec
+        self.time_limit = None if spec is None else spec.max_episode_steps
         self.first_action = int(space.start)
         self.action_names = _names(self.envs[0], int(space.n))
 

@@ -156,7 +156,7 @@ def _setting(study: Study, values: dict[str, Any], rules: list[dict[str, Any]]) 
     own = {n: v for n, v in rule.items() if n not in ("match", "only")}
     try:
         given = {n: _value(n, v) for n, v in {**values, **own}.items()}
-        if given.get("q", (None,))[0] in CLOSED and given.get("policy") != "printed":
+        if given.get("q", (None,))[0] in CLOSED:
             given["policy"] = "exact"  # one run for all of them
         return Setting(labels, resolve(Config(**given)))
     except (TypeError, AttributeError):

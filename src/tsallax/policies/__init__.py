@@ -20,7 +20,7 @@ from tsallax.policies.approximate import (
 from tsallax.policies.closed import greedy, softmax, sparsemax, sparsemax_value
 from tsallax.policies.deformed import q_exp, q_log
 from tsallax.policies.entropy import kl_divergence, shannon_entropy, tsallis_entropy
-from tsallax.policies.exact import entmax
+from tsallax.policies.exact import entmax, q_log_slope
 from tsallax.policies.exploration import epsilon_greedy, sample
 from tsallax.types import HParams, Number, Policy
 
@@ -149,26 +149,33 @@ def _value(Q, q, alpha, k):
 
 def _value_of(pi, Q, q, alpha, k):
     top = jnp.max(Q, -1)  # `<pi,Q>` of large values loses no digits to their offset
-    return top + jnp.sum(pi * (Q - top[..., None]), -1) + alpha * tsallis_entropy(pi, q, k)
+    return top + _mean_gap(pi, Q, top[..., None]) + alpha * tsallis_entropy(pi, q, k)
+
+
+def _mean_gap(pi, Q, top):
+    """`<pi, Q - top>`, where an action that is ruled out may be worth -inf."""
+    return jnp.sum(jnp.where(pi > 0, pi * (Q - top), 0), -1)
 
 
 @_value.defjvp
 def _value_jvp(primals, tangents):
     """The envelope theorem: pi is a maximiser, so only the explicit numbers move the value."""
+    Q, q, alpha, k = primals
+    dQ, dq, dalpha, dk = tangents
     pi = tsallis_policy(*primals)
-    top = jnp.max(primals[0], -1, keepdims=True)
-
-    def explicit(Q, q, alpha, k):
-        return jnp.sum(pi * (Q - top), -1) + alpha * tsallis_entropy(pi, q, k)
-
-    value, slope = jax.jvp(explicit, primals, tangents)
-    return value + top[..., 0], slope
+    H = tsallis_entropy(pi, q, jnp.ones_like(k))
+    # dH/dq = -<pi, d ln_q(pi)/dq>, and 0 at q = inf.
+    slopes = q_log_slope(jnp.log(jnp.where(pi > 0, pi, 1)), jnp.where(q < jnp.inf, q, 1)[..., None])
+    dH = jnp.where(q < jnp.inf, -jnp.sum(pi * slopes, -1), 0)
+    slope = jnp.sum(pi * dQ, -1) + (dalpha * k + alpha * dk) * H + alpha * k * dH * dq
+    return _value_of(pi, Q, q, alpha, k), slope
 
 
 def tsallis_value(
     Q: ArrayLike, q: Number = 2.0, alpha: Number = 0.03, k: Number = 0.5
 ) -> Float[Array, "..."]:
     """The regularised value `max_pi <pi,Q> + alpha H_q(pi)`; its gradient in Q is the policy."""
+    checks.require_actions("Q", Q)
     Q = _floating(Q)
     batch = jnp.broadcast_shapes(Q.shape[:-1], jnp.shape(q), jnp.shape(alpha), jnp.shape(k))
     numbers = (jnp.broadcast_to(jnp.asarray(x, Q.dtype), batch) for x in (q, alpha, k))

@@ -103,13 +103,13 @@ def _entmax_jvp(primals, tangents):
     log_pi = jnp.log(jnp.where(inside, pi, 1))
     limit = jnp.log(jnp.finfo(Q.dtype).max) / 2  # the slope is infinite where pi -> 0 and q > 2
     s = jnp.where(inside, jnp.exp(jnp.minimum((2 - q) * log_pi, limit)), 0)
-    gap = Q - jnp.max(Q, -1, keepdims=True)  # an offset of Q moves nothing
-    g = jnp.where(inside, dQ / t - gap * (dt / t**2) - _q_log_slope(log_pi, q) * dq, 0)
+    gap = jnp.where(inside, Q - jnp.max(Q, -1, keepdims=True), 0)  # an offset moves nothing
+    g = jnp.where(inside, dQ / t - gap * (dt / t**2) - q_log_slope(log_pi, q) * dq, 0)
     mean = jnp.sum(s * g, -1, keepdims=True) / jnp.sum(s, -1, keepdims=True)
     return pi, s * (g - mean)
 
 
-def _q_log_slope(log_x: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"]):
+def q_log_slope(log_x: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"]):
     """`d ln_q(x)/dq = (ln x)^2 phi((q-1) ln x)`, `phi(w) = (w e^w - e^w + 1)/w^2`."""
     w = (q - 1) * log_x
     small = jnp.abs(w) < 0.05

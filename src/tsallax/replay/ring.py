@@ -68,20 +68,20 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
         next_observation: Shaped[Array, "..."],
     ) -> State:
         """One step: `next_observation` is where the agent acts next, after a reset if need be."""
-        i = state.added % slots
+        i, before = state.added % slots, state.truncations
         state = state._replace(
             observations=_put(state.observations, (i + 1) % slots, _pack(next_observation)),
             actions=_put(state.actions, i, action.astype(jnp.int8)),
             rewards=_put(state.rewards, i, reward),
             terminated=_put(state.terminated, i, terminated),
+            truncations=state.truncations + truncated,
             added=state.added + 1,
         )
         if finals:
-            j = state.truncations % finals  # overwritten until a truncation claims it
+            j = before % finals  # overwritten until a truncation claims it
             state = state._replace(
                 finals=_put(state.finals, j, _pack(final_observation)),
                 final=_put(state.final, i, jnp.where(truncated, j, -1)),
-                truncations=state.truncations + truncated,
             )
         return state
 

@@ -104,7 +104,8 @@ def optimal_value(mdp: MDP) -> Float[np.ndarray, "S"]:
         V = np.linalg.solve(np.eye(len(rows)) - mdp.gamma * mdp.P[rows, best], mdp.r[rows, best])
         Q = mdp.r + mdp.gamma * mdp.P @ V
         # Only a real improvement moves the policy: rounding must not make it cycle.
-        better = np.where(Q.max(-1) > Q[rows, best] + 1e-12, Q.argmax(-1), best)
+        tiny = 1e-12 * max(1.0, np.abs(Q).max())
+        better = np.where(Q.max(-1) > Q[rows, best] + tiny, Q.argmax(-1), best)
         if (better == best).all():
             return V
         best = better

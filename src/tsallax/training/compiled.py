@@ -58,16 +58,25 @@ def train(
     state: RunState,
     tick: Callable[[int], None] | None = None,
     devices: int = 1,
+    time_limit: int | None = None,
 ) -> Iterator[tuple[RunState, Metrics]]:
     """The states and metrics after each target period; the state passed in is used up.
 
-    A period is one program, so there is nothing to tell `tick` in between.
+    A period is one program, so there is nothing to tell `tick` in between. An environment that
+    truncates more often than its `time_limit` says would learn from wrong observations.
     """
     del tick
     most = config.target_period // config.train_period
     for shape in cycles(config, int(state.step[0])):
         period = Period(**shape, steps=config.train_period, most=most)
         state, metrics = program(loop, len(state.step), most, devices)(state, hp, period)
+        seen, step = int(state.replay.truncations.max()), int(metrics.step[0])
+        if seen > (step // time_limit if time_limit else 0):
+            declared = f"one in {time_limit} steps at most" if time_limit else "none"
+            raise ValueError(
+                f"{config.env} truncated {seen} episodes in {step} steps and declares {declared}: "
+                "give its Environment the right time_limit"
+            )
         yield state, jax.tree.map(np.asarray, metrics)
 
 

@@ -66,7 +66,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "paper": {"loss": "squared", "max_grad_norm": (math.inf,), "acting": "pi", "warmup": 0},
     "sb3": {"loss": "huber", "max_grad_norm": (10.0,), "acting": "argmax", "warmup": 50_000},
 }
-# The q for which a policy has a closed form, whatever its method but `printed`.
+# The q for which a policy has a closed form, whatever its method.
 CLOSED = frozenset({1.0, 2.0, math.inf})
 # Number fields: what is allowed, in words and as a test.
 RANGES: dict[str, tuple[str, Any]] = {
@@ -180,11 +180,18 @@ def resolve(config: Config) -> Config:
         if f.name in filling and _is_open(getattr(config, f.name))
     }
     config = dataclasses.replace(config, **open_fields)
+    _check_kinds(config)
     _validate(config)
     # Whole blocks of C steps, and at least one batch before the first update.
     period = config.train_period
     whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
-    return dataclasses.replace(config, **{n: -(-x // period) * period for n, x in whole.items()})
+    whole = {n: -(-x // period) * period for n, x in whole.items()}
+    if whole["steps"] <= whole["warmup"]:
+        raise ValueError(
+            f"{config.steps} steps make no update: the first one comes after {whole['warmup']}, "
+            "a batch or the warm-up"
+        )
+    return dataclasses.replace(config, **whole)
 
 
 def _is_open(value: Any) -> bool:
@@ -198,6 +205,16 @@ def _check_choices(config: Config) -> None:
         value = getattr(config, field.name)
         if words and value not in words:
             raise ValueError(f"{field.name} must be one of {', '.join(words)}, not {value!r}")
+
+
+def _check_kinds(config: Config) -> None:
+    """Whole numbers and tuples, where the command line has them by itself."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.type is int and (not isinstance(value, int) or isinstance(value, bool)):
+            raise ValueError(f"{field.name} must be a whole number, not {value!r}")
+    if not isinstance(config.hidden, tuple):
+        raise ValueError(f"hidden must be a tuple of widths, not {config.hidden!r}")
 
 
 def _validate(config: Config) -> None:
@@ -225,12 +242,6 @@ def _validate(config: Config) -> None:
         )
     if config.buffer < config.batch:
         raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
-    first = max(config.warmup, config.batch)
-    if config.steps <= first:
-        raise ValueError(
-            f"{config.steps} steps make no update: the first one comes after {first}, "
-            "a batch or the warm-up"
-        )
     if config.sticky is not None and not 0 <= config.sticky <= 1:
         raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
     for name in ("env_timeout", "save_seconds"):

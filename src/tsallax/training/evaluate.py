@@ -18,7 +18,7 @@ CAP = 10_000  # steps, for environments without a time limit; a longer episode i
 def episode_return(
     env: Environment, agent: Agent, greedy: bool, params: Params, hp: HParams, key: PRNGKeyArray
 ) -> Float[Array, ""]:
-    """One episode's return, acting by pi, or by its likeliest action."""
+    """One episode's return, acting by pi, or greedily by the largest value."""
     k_reset, k_run = jax.random.split(key)
 
     def running(carry: Any):
@@ -28,8 +28,7 @@ def episode_return(
         state, total, _, t = carry
         k_act, k_step = jax.random.split(jax.random.fold_in(k_run, t))
         Q, pi = agent.policy(params, env.observe(state), hp)
-        logits = Q if greedy else jnp.log(pi)
-        action = jnp.argmax(logits) if greedy else jax.random.categorical(k_act, logits)
+        action = jnp.argmax(Q) if greedy else jax.random.categorical(k_act, jnp.log(pi))
         state, outcome = env.step(state, action, k_step)
         done = outcome.terminated | outcome.truncated
         return state, total + outcome.reward, done, t + 1

@@ -57,6 +57,9 @@ class Folder:
         path.mkdir(parents=True, exist_ok=True)
         self.path, self.config, self.cells, self.varied = path, config, cells, varied(config)
         self._lock = lock(path)
+        if resume and status(path, config) == "done":
+            os.close(self._lock)
+            raise BusyError(f"{path} was just finished by another process")
         self.about = {
             "schema": SCHEMA,
             "status": "running",

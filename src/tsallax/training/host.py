@@ -136,6 +136,14 @@ class HostLoop:
     ) -> Float[np.ndarray, "cells episodes"]:
         """Raw returns of the same `episodes` seeds for every cell, in environments of their own."""
         envs = self.make_envs(len(self.seeds))
+        try:
+            return self._play(envs, params, episodes, greedy, seed)
+        finally:
+            envs.close()
+
+    def _play(
+        self, envs: HostEnvs, params: Params, episodes: int, greedy: bool, seed: int
+    ) -> Float[np.ndarray, "cells episodes"]:
         held = self.programs.unstack(params)
         found = []
         for episode in range(episodes):
@@ -143,7 +151,7 @@ class HostLoop:
             ring.begin(envs.reset([seed + episode] * len(self.seeds)))
             total, open_ = np.zeros(len(self.seeds)), np.ones(len(self.seeds), bool)
             random = np.random.default_rng([seed, episode])
-            for _ in range(CAP):
+            for _ in range(envs.time_limit or CAP):
                 Q, pi = map(np.asarray, self.programs.policy(held, ring.current()))
                 draw = random.random()  # shared: a cell's episode does not depend on the others
                 action = Q.argmax(-1) if greedy else draw_actions(pi, draw)
@@ -156,7 +164,6 @@ class HostLoop:
                     break
             total[list(envs.failures)] = np.nan
             found.append(total)
-        envs.close()
         return np.stack(found, -1)
 
     def _ring(self, cells: int, capacity: int) -> HostRing:

@@ -27,6 +27,7 @@ from tsallax.training.loop import Loop, Metrics, Schedule, make_loop
 from tsallax.training.tensors import Spec
 from tsallax.types import HParams
 
+MOST_ACTIONS = 128  # the ring on the device stores one in a byte
 NETWORKS = {"mlp": mlp, "minatar-conv": minatar_conv, "nature": nature}
 
 
@@ -113,7 +114,9 @@ def compiled_run(config: Config, network: Network | None = None, devices: int = 
     cells = make_cells(config)
     check_devices(len(cells), devices)
     hp = stack_hparams(config, cells)
-    env, observation, agent, loop = compiled_parts(shape_of(config), closed_q(hp), network)
+    row = get_algorithm(config.algo)
+    named = envs.CONSTRUCTORS.get(config.env), row.target, row.policy
+    env, observation, agent, loop = compiled_parts(shape_of(config), closed_q(hp), network, named)
     start = partial(compiled.start, loop, np.array([cell.seed for cell in cells]))
     return Run(
         config,
@@ -122,7 +125,7 @@ def compiled_run(config: Config, network: Network | None = None, devices: int = 
         hp,
         observation,
         start,
-        train=partial(compiled.train, loop, config, hp, devices=devices),
+        train=partial(compiled.train, loop, config, hp, devices=devices, time_limit=env.time_limit),
         evaluate=partial(evaluate, env, agent, hp),
         freeze=lambda state: (freeze.freeze(state), {}),
         specs=lambda about: freeze.specs(jax.eval_shape(start)),
@@ -140,13 +143,21 @@ def check_devices(cells: int, devices: int) -> None:
 
 @lru_cache(maxsize=32)
 def compiled_parts(
-    config: Config, q: float | None, network: Network | None
+    config: Config, q: float | None, network: Network | None, named: tuple[Any, ...]
 ) -> tuple[Environment, jax.ShapeDtypeStruct, Agent, Loop]:
-    """What runs of the same shape share, so that one process compiles it once."""
+    """What runs of the same shape share, so that one process compiles it once.
+
+    `named` is what the names of the configuration stand for: in a notebook that may change.
+    """
+    del named
     env = envs.make(config.env, **config.env_options)
+    if env.num_actions > MOST_ACTIONS:
+        raise ValueError(f"{env.id} has {env.num_actions} actions; {MOST_ACTIONS} can be stored")
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
+    network = network or make_network(config, observation, env.num_actions)
     agent = own_agent(config, q, observation, env.num_actions, network)
-    reuse = config.head == "scalar"  # quantiles of every stored state would fill the memory
+    # The values of every stored state are kept; their quantiles would fill the memory.
+    reuse = len(head_of(network, observation)) == 1
     schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards), reuse)
     loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
     return env, observation, agent, loop
@@ -175,6 +186,7 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     one.close()
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
+    network = network or make_network(config, observation, num_actions)
     agent = own_agent(config, closed_q(hp), observation, num_actions, network)
     loop = HostLoop(make_envs, frame, agent, hp, [cell.seed for cell in cells], config)
     return Run(
@@ -203,10 +215,16 @@ def own_agent(
     q: float | None,
     observation: jax.ShapeDtypeStruct,
     num_actions: int,
-    network: Network | None,
+    network: Network,
 ) -> Agent:
+    head = head_of(network, observation)
+    if len(head) not in (1, 2) or head[0] != num_actions:
+        raise ValueError(
+            f"the network's output has the shape {head}; {config.env} needs ({num_actions},), "
+            f"or ({num_actions}, quantiles)"
+        )
     return make_agent(
-        network or make_network(config, observation, num_actions),
+        network,
         get_algorithm(config.algo),
         method=config.policy,
         q=q,
@@ -216,6 +234,15 @@ def own_agent(
         shared_draw=config.sal_draw == "update",
         clip_gradient=any(map(math.isfinite, config.max_grad_norm)),
     )
+
+
+def head_of(network: Network, observation: jax.ShapeDtypeStruct) -> tuple[int, ...]:
+    """The shape of a network's output."""
+
+    def output(key, x):
+        return network.apply(network.init(key), x)
+
+    return jax.eval_shape(output, jax.random.key(0), observation).shape
 
 
 def make_cells(config: Config) -> list[Cell]:
