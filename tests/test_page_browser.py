@@ -109,6 +109,7 @@ def test_scores_and_comparisons(page):
         assert pairs[0][:3] == ["tsallis-dqn, q = 2", "tal, q = 2", "0.64"]
         low, high = map(float, pairs[0][3].split(" to "))
         assert 0.1 < low < 0.64 < high <= 1
+        assert [row[5] for row in pairs] == ["5, 5", "5, 4"]
         assert len(pairs) == 2
 
 

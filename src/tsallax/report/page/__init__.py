@@ -57,18 +57,17 @@ def content(found: Found) -> dict[str, Any]:
     if not any(run.cells for run in found.runs) and not found.results:
         where = "; ".join(f"{name}: {what}" for name, what in troubles(found)[:3])
         raise ValueError(f"nothing to report: {where}"[:400])
-    sets = []
     settings, twice = settings_of(found.runs)
-    if settings:
-        sets.append({"name": "runs", "title": "all runs", **summarise(settings)})
+    sets = [("runs", "all runs", settings)] if settings else []
     for own in found.results:
         title = f"{own.name}: {text(own.about['title'])}"
-        sets.append({"name": own.name, "title": title, **summarise(of_table(own.curves))})
+        sets.append((own.name, title, of_table(own.curves)))
+    total = sum(len(own) for *_, own in sets)
     return {
         "version": __version__,
         "palette": PALETTE,
         "metrics": list(METRICS.items()),
-        "sets": sets,
+        "sets": [{"name": n, "title": t, **summarise(own, total)} for n, t, own in sets],
         "problems": [*troubles(found), *twice],
         "claims": claims(found.results),
         "clips": [clip._asdict() for clip in found.clips],

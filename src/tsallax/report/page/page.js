@@ -127,11 +127,12 @@ function pairs() {
     .map(([a, b, p, low, high]) => [
       wide(label(curves[a])), wide(label(curves[b])), tight(p.toFixed(2)),
       tight(`${low.toFixed(2)} to ${high.toFixed(2)}`), whisker([p, low, high], 0, 1, 0.5),
+      tight([a, b].map((i) => curves[i].finals.episode_return.n).join(", ")),
     ]);
   const caption = `final returns, ${environment()}; A is the better one of the two`;
   $("pairs").hidden = !rows.length;
   $("pairs").lastElementChild.replaceChildren(
-    table(["A", "B", "P(A > B)", "95 %", "0 to 1"], rows,
+    table(["A", "B", "P(A > B)", "95 %", "0 to 1", "seeds"], rows,
       { name: "probability of improvement", caption, tall: rows.length > 25 }));
 }
 

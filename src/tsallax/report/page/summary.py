@@ -99,10 +99,10 @@ def of_table(curves: Sequence[Curve]) -> list[Setting]:
     ]
 
 
-def summarise(settings: Sequence[Setting]) -> dict[str, Any]:
-    """What the page draws of one set of settings."""
+def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
+    """What the page draws of one set of settings, of `total` on the page."""
     facets = [(name, _values(settings, name)) for name in settings[0].curve.labels]
-    points = max(5, min(ITERATIONS, NUMBERS // (len(settings) * len(METRICS) * 6)))
+    points = max(5, min(ITERATIONS, NUMBERS // (total * len(METRICS) * 6)))
     curves = [
         {
             "at": [values.index(s.curve.labels[name]) for name, values in facets],
