@@ -100,9 +100,8 @@ def test_files_stay_small():
     assert {name: n for name, n in lines.items() if n > MAX_LINES} == {}
 
 
-def test_the_page_says_which_rooms_are_here():
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    rows = dict(re.findall(r"^\| `(\w+)` \| (here|to come) \|", page, re.MULTILINE))
-    rooms = {room_of(path) for path in FILES} - UNSEEN
-    assert {room for room, state in rows.items() if state == "here"} == rooms
+def test_the_page_says_which_rooms_there_are():
+    page = (ROOT / "docs" / "architecture.md").read_text().partition("| room |")[2]
+    rows = re.findall(r"^\| `(\w+)` \|", page.partition("\n\n")[0], re.MULTILINE)
+    assert set(rows) == {room_of(path) for path in FILES} - UNSEEN
     assert set(rows) == (set(BELOW) | GROUND) - UNSEEN
