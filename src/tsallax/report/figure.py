@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
-LEGEND = 5  # words in a line of it
+LETTER = 0.07  # inches of a letter in the legend
 CROWD = 8  # curves in a panel, from which on bands would hide them
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
 SIDES = {"mean and one standard deviation": "mean", "IQM and 95 % interval": "iqm"}
@@ -41,16 +41,18 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
     styles = _styles(_values(curves, study.curves))
     tall = HEIGHT * len(rows)
     seeds = [len(curve.seeds) for curve in curves]
-    low = 0.2 + 0.2 * -(-len(styles) // LEGEND)
+    wide = max(2 * WIDTH * len(columns) + 0.6, 7.0)
+    named = [", ".join(_words(study.curves, key)) for key in styles]
+    beside = max(1, int(wide / (0.6 + LETTER * max(map(len, named)))))
+    low = 0.2 + 0.2 * -(-len(styles) // beside)
     with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
-        wide = max(2 * WIDTH * len(columns) + 0.6, 7.0)
         figure = Figure(figsize=(wide, tall + 0.8 + low), layout="constrained")
         parts: Any = figure.subfigures(2, 1, height_ratios=[tall + 0.8, low])
         sides = parts[0].subfigures(1, 2, wspace=0.03)
         for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
             side.suptitle(words, fontsize=9)
             _panels(side, study, curves, kind, styles)
-        _legend(parts[1], study, styles)
+        _legend(parts[1], styles, named, beside)
         of = "-".join(map(str, dict.fromkeys((min(seeds), max(seeds)))))
         figure.suptitle(f"{study.title}   (seeds: {of})", fontsize=10)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
@@ -77,12 +79,11 @@ def _panels(side: Any, study: Study, curves: Sequence[Curve], kind: str, styles:
     side.supylabel(PANELS.get(study.metric, study.metric), fontsize=8)
 
 
-def _legend(place: Any, study: Study, styles: Styles) -> None:
+def _legend(place: Any, styles: Styles, words: list[str], beside: int) -> None:
     from matplotlib.lines import Line2D
 
     lines = [Line2D([], [], color=color, ls=dash, lw=1.6) for color, dash in styles.values()]
-    words = [", ".join(_words(study.curves, key)) for key in styles]
-    place.legend(lines, words, loc="center", ncols=min(LEGEND, len(lines)), frameon=False)
+    place.legend(lines, words, loc="center", ncols=min(beside, len(lines)), frameon=False)
 
 
 def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: Styles) -> None:

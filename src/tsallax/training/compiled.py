@@ -70,7 +70,7 @@ def train(
     for shape in cycles(config, int(state.step[0])):
         period = Period(**shape, steps=config.train_period, most=most)
         state, metrics = program(loop, len(state.step), most, devices)(state, hp, period)
-        seen, step = int(state.replay.truncations.max()), int(metrics.step[0])
+        seen, step = int(np.max(state.replay.truncations)), int(metrics.step[0])
         if seen > (step // time_limit if time_limit else 0):
             declared = f"one in {time_limit} steps at most" if time_limit else "none"
             raise ValueError(
