@@ -4,25 +4,23 @@ import numpy as np
 
 
 def tsallis_policy(Q, q: float, alpha: float, k: float = 0.5) -> np.ndarray:
-    """The exact Tsallis policy of one row of values, by bisection.
+    """The exact Tsallis policy of rows of values, by bisection.
 
     The unknown is the probability m of a reference action: the best one, or for q > 2 the worst
     one of the support, since there the normaliser itself is ill-conditioned even in float64.
     """
     Q = np.asarray(Q, np.float64)
+    top = Q.max(-1, keepdims=True)
     if np.isinf(q):
-        return (Q == Q.max()) / (Q == Q.max()).sum()
+        return (top == Q) / (top == Q).sum(-1, keepdims=True)
     t = alpha * k * q
     if q == 1:
-        return np.exp((Q - Q.max()) / t) / np.exp((Q - Q.max()) / t).sum()
+        weights = np.exp((Q - top) / t)
+        return weights / weights.sum(-1, keepdims=True)
     e = q - 1
     with np.errstate(divide="ignore", over="ignore"):
-        inside = np.ones(len(Q), bool)
-        if q > 1:
-            ranked = np.unique(Q)
-            need = [np.exp(np.log(e * (Q[Q > worst] - worst) / t) / e).sum() for worst in ranked]
-            inside = ranked[np.flatnonzero(np.array(need) < 1)[0]] <= Q
-        ref = Q[inside].min() if q > 2 else Q.max()
+        inside = np.array([_support(row, e, t) for row in Q])
+        ref = np.where(inside, Q, np.inf).min(-1, keepdims=True) if q > 2 else top
         log_gap = np.log(np.abs(e * (Q - ref) / t))  # each gap from Q itself: no digits are lost
 
         def probabilities(m):
@@ -32,8 +30,18 @@ def tsallis_policy(Q, q: float, alpha: float, k: float = 0.5) -> np.ndarray:
                 return np.where(inside, m * np.exp(np.log1p(rest) / e), 0)
             return np.where(inside, np.exp(np.logaddexp(own, log_gap) / e), 0)
 
-        low, high = 1e-300, 1.0
-        while high - low > 2e-16:
+        low, high = np.full_like(top, 1e-300), np.ones_like(top)
+        while (high - low).max() > 2e-16:
             middle = (low + high) / 2
-            low, high = (low, middle) if probabilities(middle).sum() > 1 else (middle, high)
+            above = probabilities(middle).sum(-1, keepdims=True) > 1
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
         return probabilities(high)
+
+
+def _support(Q: np.ndarray, e: float, t: float) -> np.ndarray:
+    """An action is in if the better ones leave it something when it gets nothing."""
+    if e < 0:
+        return np.ones(len(Q), bool)
+    gaps = np.maximum(Q[None, :] - Q[:, None], 0)  # how much better is each, from each
+    need = np.exp(np.log(e * gaps / t) / e).sum(-1)
+    return Q[need < 1].min() <= Q

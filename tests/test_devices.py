@@ -31,6 +31,7 @@ print("equal")
 """
 
 
+@pytest.mark.slow
 def test_the_runs_do_not_depend_on_the_number_of_devices():
     flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2"
     child = subprocess.run(

@@ -47,10 +47,7 @@ def hard_cases(actions: int) -> np.ndarray:
 
 def worst_error(pi, Q, q, alpha) -> float:
     q, alpha = float(np.float32(q)), float(np.float32(alpha))
-    return max(
-        np.abs(row - oracles.tsallis_policy(values, q, alpha)).max()
-        for row, values in zip(np.asarray(pi), Q, strict=True)
-    )
+    return np.abs(np.asarray(pi) - oracles.tsallis_policy(Q, q, alpha)).max()
 
 
 @pytest.mark.parametrize("actions", [2, 3, 6, 18, 100])
@@ -70,7 +67,7 @@ def test_float32_against_root_finder(actions):
 
 
 def test_a_thousand_actions():
-    Q = hard_cases(1000)[::4]
+    Q = hard_cases(1000)[::8]
     for q in QS:
         for alpha in (1e-3, 10.0):
             pi = policy(Q, np.float32(q), np.float32(alpha))

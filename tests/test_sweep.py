@@ -230,6 +230,7 @@ def test_killed_workers_change_nothing(undisturbed, tmp_path):
     assert kills
 
 
+@pytest.mark.slow
 def test_joined_jobs_give_the_same_table(undisturbed, tmp_path):
     """Seeds and numbers in one program or in several: the same rows, to rounding."""
     study = parse(STUDY, "small")

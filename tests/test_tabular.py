@@ -1,5 +1,7 @@
 """The theory, in float64, through the deep agents' own targets."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from tsallax import tabular
 from tsallax.experiments import identities
-from tsallax.operators import get_algorithm, make_hparams
+from tsallax.operators import ALGORITHMS, get_algorithm, make_hparams
 from tsallax.policies import kl_divergence, make_policy, softmax
 from tsallax.types import HParams
 
@@ -20,29 +22,19 @@ def _float64():
         yield
 
 
-def apply(mdp, Q, algorithm, m=1, **numbers):
-    """One iteration of an algorithm: `T^m Q + bonus`."""
-    hp = make_hparams(algorithm, gamma=mdp.gamma, **numbers)
-    hp = HParams(*(jnp.asarray(x, jnp.float64) for x in hp))
+@partial(jax.jit, static_argnames=("algorithm", "m"))
+def _apply(mdp, Q, hp, algorithm, m):
     target = get_algorithm(algorithm).target
     return tabular.iterate(mdp, Q, target, hp, EXACT, jax.random.key(0), m)
 
 
-def sequence(mdp, algorithm, n=8, **numbers):
-    """Q_0 = 0, Q_1, ..., Q_n."""
-    step = jax.jit(lambda Q: apply(mdp, Q, algorithm, **numbers))
-    Qs = [jnp.zeros(mdp.r.shape)]
-    for _ in range(n):
-        Qs.append(step(Qs[-1]))
-    return Qs
+def apply(mdp, Q, algorithm, m=1, **numbers):
+    """One iteration of an algorithm: `T^m Q + bonus`; one program for all numbers."""
+    hp = make_hparams(algorithm, gamma=mdp.gamma, **numbers)
+    return _apply(mdp, Q, HParams(*(jnp.asarray(x, jnp.float64) for x in hp)), algorithm, m)
 
 
 MDPS = [tabular.garnet(0, 7, 3, 2, 0.9), tabular.gridworld(gamma=0.8)]
-
-
-@pytest.mark.parametrize("mdp", MDPS)
-def test_c13_tal_at_q_1_with_the_value_is_munchausen(mdp):
-    assert identities.advantage_gap(mdp) < 1e-10
 
 
 @pytest.mark.parametrize("mdp", MDPS)
@@ -55,8 +47,8 @@ def test_c13_cvi_rewrites_into_munchausen(mdp):
     log_actions = alpha * np.log(mdp.r.shape[1])
     c = 0.0
     pairs = zip(
-        sequence(mdp, "cvi-mellowmax", alpha=alpha, beta=beta),
-        sequence(mdp, "mdqn", alpha=alpha, beta=beta, clip=-jnp.inf),
+        identities.sequence(mdp, "cvi-mellowmax", alpha=alpha, beta=beta),
+        identities.sequence(mdp, "mdqn", alpha=alpha, beta=beta, clip=-jnp.inf),
         strict=True,
     )
     for Psi, Q in pairs:
@@ -69,32 +61,27 @@ def test_c13_cvi_rewrites_into_munchausen(mdp):
 def test_cvi_maximises_entropy_and_kl_at_once(mdp):
     """pi_{k+1} of CVI is the maximiser of <pi, Q> + tau H - sigma KL(pi || pi_k), eq. 21."""
     sigma, tau = 0.2, 0.1
-    Psi = sequence(mdp, "cvi-mellowmax", n=3, alpha=sigma + tau, beta=sigma / (sigma + tau))
+    numbers = {"alpha": sigma + tau, "beta": sigma / (sigma + tau)}
+    Psi = identities.sequence(mdp, "cvi-mellowmax", **numbers)
     pi = softmax(Psi[2], sigma + tau)
     Q = Psi[3] - sigma * jnp.log(pi)
     new = softmax(Psi[3], sigma + tau)
     closed = jax.nn.softmax((Q + sigma * jnp.log(pi)) / (sigma + tau), -1)
     np.testing.assert_allclose(new, closed, atol=1e-10)
 
-    @jax.vmap
+    @jax.jit
     def objective(p):
         return jnp.sum(p * (Q - tau * jnp.log(p)), -1) - sigma * kl_divergence(p, pi)
 
-    rivals = jax.random.dirichlet(jax.random.key(0), jnp.ones(Q.shape[1]), (500, Q.shape[0]))
-    assert (objective(rivals) <= objective(new[None]) + 1e-12).all()
-
-
-@pytest.mark.parametrize("mdp", MDPS)
-def test_c14_munchausen_at_beta_1_is_a_kl_recursion(mdp):
-    """Q'_k = Q_k - tau ln pi_k obeys r + gamma P(<pi_{k+1}, Q'_k> - tau KL(pi_{k+1}||pi_k))."""
-    assert identities.recursion_gap(mdp) < 1e-10
+    for rival in np.random.default_rng(0).dirichlet(np.ones(Q.shape[1]), (500, Q.shape[0])):
+        assert (objective(rival) <= objective(new) + 1e-12).all()
 
 
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0, 3.0, 10.0, np.inf])
 def test_tsallis_operators_contract_by_gamma(q):
     """The regularised operator, entropy included, is a gamma-contraction in the max norm."""
     mdp = MDPS[0]
-    step = jax.jit(lambda Q: apply(mdp, Q, "tsallis-dqn", q=q, alpha=0.3, entropy=1.0))
+    step = partial(apply, mdp, algorithm="tsallis-dqn", q=q, alpha=0.3, entropy=1.0)
     for key in jax.random.split(jax.random.key(1), 20):
         one, two = jax.random.normal(key, (2, *mdp.r.shape)) * 3
         before, after = (jnp.max(jnp.abs(x)) for x in (one - two, step(one) - step(two)))
@@ -113,16 +100,20 @@ def test_advantage_learning_keeps_the_optimal_action_and_widens_the_gap(algorith
         assert found.errors[-1] < 1e-10
 
 
-def test_every_algorithm_solves_a_small_problem():
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        pytest.param(name, marks=[] if name in ("mt-dqn", "sal", "tal-v") else pytest.mark.slow)
+        for name in ALGORITHMS
+    ],
+)
+def test_every_algorithm_solves_a_small_problem(algorithm):
     """Near-optimal for a small alpha; max norm, so one bad state would show."""
-    from tsallax.operators import ALGORITHMS
-
     mdp = tabular.garnet(3, 8, 3, 2, 0.9)
-    for algorithm in ALGORITHMS:
-        found = tabular.solve(mdp, algorithm, alpha=1e-3, beta=0.5, iterations=300)
-        assert found.errors[-1] < 0.02, algorithm
-        assert found.share > 0.999, algorithm
-        np.testing.assert_allclose(found.pi.sum(-1), 1, atol=1e-12)
+    found = tabular.solve(mdp, algorithm, alpha=1e-3, beta=0.5, iterations=300)
+    assert found.errors[-1] < 0.02
+    assert found.share > 0.999
+    np.testing.assert_allclose(found.pi.sum(-1), 1, atol=1e-12)
 
 
 def test_m_applications_golden():
@@ -135,20 +126,19 @@ def test_m_applications_golden():
         return mdp.r + mdp.gamma * jnp.einsum("sat,t->sa", mdp.P, jnp.sum(pi * Y, -1))
 
     bonus = 0.7 * (Q - jnp.sum(pi * Q, -1, keepdims=True))
-    once, twice, often, limit = (
-        jax.jit(lambda Q: apply(mdp, Q, "tal", m, q=2.0, alpha=0.3, beta=0.7))(Q) - bonus  # noqa: B023
-        for m in (1, 2, 400, np.inf)
+    once, twice, limit = (
+        apply(mdp, Q, "tal", m, q=2.0, alpha=0.3, beta=0.7) - bonus for m in (1, 2, np.inf)
     )
     np.testing.assert_allclose(once, backup(Q), atol=1e-12)
     np.testing.assert_allclose(twice, backup(backup(Q)), atol=1e-12)
     np.testing.assert_allclose(limit, backup(limit), atol=1e-10)
-    np.testing.assert_allclose(often, limit, atol=1e-10)
 
 
 def test_policy_iteration_needs_few_iterations():
-    mdp = tabular.garnet(0)
-    few = tabular.solve(mdp, "tsallis-dqn", m=np.inf, alpha=1e-6, iterations=10)
-    assert few.errors[-1] < 1e-8 < tabular.solve(mdp, "tsallis-dqn", iterations=10).errors[-1]
+    """Value iteration has not yet brought the reward from one end of the chain to the other."""
+    mdp = tabular.chain(20, gamma=0.95)
+    few = tabular.solve(mdp, "dqn", m=np.inf, iterations=10)
+    assert few.errors[-1] < 1e-8 < tabular.solve(mdp, "dqn", iterations=10).errors[-1]
 
 
 def test_chain_golden():
