@@ -10,7 +10,7 @@ import runs
 from tsallax import cli, stats
 from tsallax.experiments.claims import CLAIMS
 from tsallax.experiments.results import COLUMNS
-from tsallax.report import verdicts
+from tsallax.report import judged
 from tsallax.report.page import as_json, gather, html, summary
 from tsallax.report.page.gather import Cell, Found, Run
 from tsallax.training.folder import METRICS
@@ -201,7 +201,7 @@ def test_json_is_plain_and_closes_nothing():
 
 
 def test_results_have_claims_if_they_are_the_papers(tmp_path, monkeypatch):
-    monkeypatch.setattr(verdicts, "CLAIMS", CLAIMS[:12])  # the last two are compiled, not read
+    monkeypatch.setattr(judged, "CLAIMS", CLAIMS[:12])  # the last two are compiled, not read
     own = {"env": "CartPole-v1", "q": "1", "log_weight": ""}
     one = {"labels": {**own, "algo": "mdqn"}, "seeds": 5, "level": 475.0}
     two = {"labels": {**own, "algo": "mt-dqn", "q": "2"}, "seeds": 5, "level": 20.0}

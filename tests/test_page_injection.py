@@ -6,7 +6,7 @@ import pytest
 import runs
 from browser import DESKTOP, PHONE, needs_browser, opened
 from tsallax.experiments.claims import CLAIMS
-from tsallax.report import verdicts
+from tsallax.report import judged
 
 pytestmark = needs_browser
 
@@ -100,7 +100,7 @@ def hostile(tmp_path_factory):
     failed = {case: case for case in CASES}
     runs.write_results(root / "<b>study", rows, **about, failed=failed, unfinished=CASES)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verdicts, "CLAIMS", CLAIMS[:12])  # the last two are compiled, not read
+        patch.setattr(judged, "CLAIMS", CLAIMS[:12])  # the last two are compiled, not read
         return runs.write_page(root)
 
 

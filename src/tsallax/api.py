@@ -16,7 +16,7 @@ from tsallax.training.config import RANGES, Config, grid, resolve, varied
 from tsallax.training.folder import METRICS, Folder, load_weights, read_about
 from tsallax.training.model import Model
 from tsallax.training.run import Run, check_memory, make_run
-from tsallax.training.session import Period, session
+from tsallax.training.session import Progress, session
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class Result:
     evaluations: Float[np.ndarray, "settings seeds iterations episodes"]
     params: Params
     run: Run
-    periods: list[Period]
+    periods: list[Progress]
 
     def best(
         self, metric: str = "episode_return", last: int = 10
@@ -115,7 +115,7 @@ def train(
     config = resolve(Config(env, **given))
     run = make_run(config, None if isinstance(network, str) else network)
     check_memory(run)
-    periods: list[Period] = []
+    periods: list[Progress] = []
     state = None
     for period in session(run, run.start()):
         state = period.state

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from tsallax.cli.errors import one_line
 from tsallax.experiments.verdicts import HOLDS, NOT
+from tsallax.report.judged import judge, measured, put, read_results, summary
 from tsallax.report.scores import study_sections
-from tsallax.report.verdicts import judge, measured, put, read_results, summary
 from tsallax.training.cache import use_cache
 
 COLOURS = {HOLDS: "green", NOT: "red"}

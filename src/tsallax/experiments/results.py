@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tsallax.experiments.jobs import Job
-from tsallax.experiments.study import METRICS as RECORDED
-from tsallax.experiments.study import Setting, Study
+from tsallax.experiments.study import RECORDED, Setting, Study
 from tsallax.training.config import RANGES, varied
 from tsallax.training.folder import METRICS, TIMING, read_about, write_atomically
 

@@ -37,7 +37,7 @@ from tsallax.training.config import CLOSED, RANGES, Config, resolve
 FIELDS = {f.name: f for f in dataclasses.fields(Config)}
 LISTS = {"hidden"}  # a list is one value of these
 KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs")
-METRICS = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
+RECORDED = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
 SHARED = "paper"  # the name of the scales that the paper's figures share
 
 
@@ -115,8 +115,8 @@ def parse(text: str, name: str) -> Study:
     for key in ("rows", "columns", "curves"):
         if key in table:
             own[key] = _names(table[key], f"{name}, {key}")
-    if own.get("metric", METRICS[0]) not in METRICS:
-        raise ValueError(f"{name}: metric must be one of {', '.join(METRICS)}")
+    if own.get("metric", RECORDED[0]) not in RECORDED:
+        raise ValueError(f"{name}: metric must be one of {', '.join(RECORDED)}")
     return Study(name, str(table.get("title", name)), blocks, scales=scales, **own)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from tsallax import stats
 from tsallax.experiments.results import Curve
 from tsallax.experiments.study import load, names
-from tsallax.report.verdicts import Judged, details
+from tsallax.report.judged import Judged, details
 
 SHARE = 0.2  # of a run, at its end
 

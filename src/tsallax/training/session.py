@@ -10,7 +10,7 @@ from tsallax.training.loop import Metrics
 from tsallax.training.run import Run
 
 
-class Period(NamedTuple):
+class Progress(NamedTuple):
     """What one target period left. The leading axis of every array is the cells."""
 
     step: int
@@ -20,7 +20,7 @@ class Period(NamedTuple):
     stopped: dict[int, str]  # cells whose environment failed, and how
 
 
-def session(run: Run, state: Any, tick: Callable[[int], None] | None = None) -> Iterator[Period]:
+def session(run: Run, state: Any, tick: Callable[[int], None] | None = None) -> Iterator[Progress]:
     """Train from `state`, which is used up, to the end; `tick` hears of the steps in between."""
     config = run.config
     before = int(state.step[0])
@@ -32,4 +32,4 @@ def session(run: Run, state: Any, tick: Callable[[int], None] | None = None) -> 
             params = state.learner.params
             evaluation = np.asarray(run.evaluate(params, config.eval_episodes, greedy))
         before = step
-        yield Period(step, state, metrics, evaluation, dict(getattr(state, "stopped", {})))
+        yield Progress(step, state, metrics, evaluation, dict(getattr(state, "stopped", {})))

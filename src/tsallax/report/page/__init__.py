@@ -16,9 +16,9 @@ from typing import Any
 from tsallax._version import __version__
 from tsallax.experiments.study import names as paper_studies
 from tsallax.report.curves import PALETTE
+from tsallax.report.judged import judge
 from tsallax.report.page.gather import Found, Results, Run, text
-from tsallax.report.page.summary import METRICS, of_table, settings_of, summarise
-from tsallax.report.verdicts import judge
+from tsallax.report.page.summary import SHOWN, of_table, settings_of, summarise
 
 MADE = ("title", "scale", "written", "done", "jobs", "environment steps", "core hours", "machine")
 ENDS = {"running": "unfinished", "stopped": "stopped early", "failed": "failed"}
@@ -66,7 +66,7 @@ def content(found: Found) -> dict[str, Any]:
     return {
         "version": __version__,
         "palette": PALETTE,
-        "metrics": list(METRICS.items()),
+        "metrics": list(SHOWN.items()),
         "sets": [{"name": n, "title": t, **summarise(own, total)} for n, t, own in sets],
         "problems": [*troubles(found), *twice],
         "claims": claims(found.results),

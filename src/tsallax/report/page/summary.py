@@ -15,7 +15,7 @@ from tsallax.experiments.results import ITERATIONS, Curve
 from tsallax.report.page.gather import Cell, Run
 from tsallax.report.scores import SHARE
 
-METRICS = {
+SHOWN = {
     "episode_return": "episodic return",
     "eval_return": "return of evaluations",
     "action_gap": "action gap Q(1) - Q(2)",
@@ -102,7 +102,7 @@ def of_table(curves: Sequence[Curve]) -> list[Setting]:
 def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
     """What the page draws of one set of settings, of `total` on the page."""
     facets = [(name, _values(settings, name)) for name in settings[0].curve.labels]
-    points = max(5, min(ITERATIONS, NUMBERS // (total * len(METRICS) * 6)))
+    points = max(5, min(ITERATIONS, NUMBERS // (total * len(SHOWN) * 6)))
     curves = [
         {
             "at": [values.index(s.curve.labels[name]) for name, values in facets],
@@ -110,8 +110,8 @@ def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
             "whole": sum(s.whole),
             "diverged": s.diverged,
             "steps": [int(x) for x in s.curve.iterations("episode_return", points)[0]],
-            "bands": {m: found for m in METRICS if (found := bands(s, m, points))},
-            "finals": {m: found for m in METRICS if (found := statistics(final(s, m)))},
+            "bands": {m: found for m in SHOWN if (found := bands(s, m, points))},
+            "finals": {m: found for m in SHOWN if (found := statistics(final(s, m)))},
         }
         for s in settings
     ]
