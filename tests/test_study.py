@@ -3,11 +3,15 @@
 import dataclasses
 from pathlib import Path
 
+import matplotlib
+import numpy as np
 import pytest
 
 from tsallax.experiments import study
 from tsallax.experiments.jobs import Job, join, make_jobs, split
+from tsallax.experiments.results import Curve
 from tsallax.operators import ALGORITHMS
+from tsallax.report.figure import draw_study
 from tsallax.training.config import Config, grid, resolve
 
 OWN = """
@@ -151,3 +155,11 @@ def test_jobs_that_share_a_program_say_so():
         assert Job(dataclasses.replace(config, **same), Path("y")).program == job.program
     for other in ({"q": (2.0,)}, {"algo": "mt-dqn"}, {"seeds": 3}, {"max_grad_norm": (1.0,)}):
         assert Job(dataclasses.replace(config, **other), Path("y")).program != job.program
+
+
+def test_a_panel_without_an_episode_says_so(tmp_path):
+    columns = {"episodes": np.zeros((1, 3)), "episode_return": np.full((1, 3), np.nan)}
+    curves = [Curve({"algo": a}, [0], np.array([1, 2, 3]), columns) for a in ("dqn", "tal")]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        _, svg = draw_study(study.parse(OWN, "own"), curves, tmp_path)
+    assert svg.read_text().count("no episode ended") == 2  # once on either side

@@ -98,6 +98,10 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
         if len(curves) < CROWD:
             axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
         largest = max(largest, np.nanmax(np.abs(middle), initial=0.0))
+    if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
+        words = "no episode ended" if study.metric == "episode_return" else "no values"
+        axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color="grey")
+        axes.tick_params(labelbottom=False, labelleft=False)
     if largest > GROWN:
         axes.set_yscale("symlog", linthresh=1.0)
     axes.grid(alpha=0.25, lw=0.5)
