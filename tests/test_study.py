@@ -1,6 +1,7 @@
 """Studies: the files that come with the package, a user's own, and what they become."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import matplotlib
@@ -157,9 +158,28 @@ def test_jobs_that_share_a_program_say_so():
         assert Job(dataclasses.replace(config, **other), Path("y")).program != job.program
 
 
-def test_a_panel_without_an_episode_says_so(tmp_path):
-    columns = {"episodes": np.zeros((1, 3)), "episode_return": np.full((1, 3), np.nan)}
-    curves = [Curve({"algo": a}, [0], np.array([1, 2, 3]), columns) for a in ("dqn", "tal")]
+def drawn(curves, folder, text=OWN) -> str:
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        _, svg = draw_study(study.parse(OWN, "own"), curves, tmp_path)
-    assert svg.read_text().count("no episode ended") == 2  # once on either side
+        _, svg = draw_study(study.parse(text, "own"), curves, folder)
+    return svg.read_text()
+
+
+def curve(value=np.nan, **labels) -> Curve:
+    columns = {
+        "episodes": np.full((1, 3), np.isfinite(value)),
+        "episode_return": np.full((1, 3), value),
+    }
+    return Curve(labels, [0], np.array([1, 2, 3]), columns)
+
+
+def test_a_panel_without_an_episode_says_so(tmp_path):
+    svg = drawn([curve(algo="dqn", q="1"), curve(1.0, algo="dqn", q="2")], tmp_path)
+    assert svg.count("no episode ended") == 2  # once on either side
+
+
+def test_a_long_row_of_panels_is_broken_and_every_panel_is_there(tmp_path):
+    curves = [curve(1.0, algo="dqn", q=str(q)) for q in range(10)]
+    svg = drawn(curves, tmp_path)
+    assert [svg.count(f">q = {q}<") for q in range(10)] == [2] * 10
+    wide, tall = (float(re.search(rf'{side}="([\d.]+)pt"', svg)[1]) for side in ("width", "height"))
+    assert 2 < wide / tall < 4

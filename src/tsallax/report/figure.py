@@ -6,6 +6,7 @@ interquartile mean with its 95 % bootstrap interval.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
+ACROSS = 4  # panels beside each other, on either side
 LETTER = 0.07  # inches of a letter in the legend
 CROWD = 8  # curves in a panel, from which on bands would hide them
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
@@ -37,11 +39,11 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
         placed = {*study.rows, *study.columns}
         varied = [n for n in study.keys if n not in placed and len(_values(curves, [n])) > 1]
         study = dataclasses.replace(study, curves=tuple(varied))
-    rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
+    grid = _grid(study, curves)
     styles = _styles(_values(curves, study.curves))
-    tall = HEIGHT * len(rows)
+    tall = HEIGHT * len(grid)
     seeds = [len(curve.seeds) for curve in curves]
-    wide = max(2 * WIDTH * len(columns) + 0.6, 7.0)
+    wide = max(2 * WIDTH * len(grid[0]) + 0.6, 7.0)
     named = [", ".join(_words(study.curves, key)) for key in styles]
     beside = max(1, int(wide / (0.6 + LETTER * max(map(len, named)))))
     low = 0.2 + 0.2 * -(-len(styles) // beside)
@@ -51,8 +53,9 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
         sides = parts[0].subfigures(1, 2, wspace=0.03)
         for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
             side.suptitle(words, fontsize=9)
-            _panels(side, study, curves, kind, styles)
-        _legend(parts[1], styles, named, beside)
+            _panels(side, study, curves, grid, kind, styles)
+        if len(styles) > 1:
+            _legend(parts[1], styles, named, beside)
         of = "-".join(map(str, dict.fromkeys((min(seeds), max(seeds)))))
         figure.suptitle(f"{study.title}   (seeds: {of})", fontsize=10)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
@@ -61,20 +64,36 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
             yield path
 
 
-def _panels(side: Any, study: Study, curves: Sequence[Curve], kind: str, styles: Styles) -> None:
-    """A panel for each row and column; none where nothing was run."""
+def _grid(study: Study, curves: Sequence[Curve]) -> list[list[tuple[str, ...]]]:
+    """Lines of panels, each by its labels; a row of the study that is too long has several."""
     rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
-    alike = study.metric == "episode_return"  # others may grow without bound in one panel
-    shape = {"squeeze": False, "sharex": "row", "sharey": "row" if alike else False}
-    for line, row in zip(side.subplots(len(rows), len(columns), **shape), rows, strict=True):
-        for axes, column in zip(line, columns, strict=True):
-            own = [c for c in curves if _key(c, (*study.rows, *study.columns)) == row + column]
+    across = -(-len(columns) // -(-len(columns) // ACROSS))
+    starts = range(0, len(columns), across)
+    return [[row + column for column in columns[i : i + across]] for row in rows for i in starts]
+
+
+def _panels(
+    side: Any,
+    study: Study,
+    curves: Sequence[Curve],
+    grid: list[list[tuple[str, ...]]],
+    kind: str,
+    styles: Styles,
+) -> None:
+    """A panel for each row and column; none where nothing was run."""
+    names = (*study.rows, *study.columns)
+    alike = "env" not in study.columns  # environments have their own lengths and ranges,
+    returns = study.metric == "episode_return"  # and other numbers may grow without bound
+    shape = {"sharex": "row" if alike else False, "sharey": "row" if alike and returns else False}
+    panels = side.subplots(len(grid), len(grid[0]), squeeze=False, **shape)
+    for line, places in zip(panels, grid, strict=True):
+        for axes, place in zip_longest(line, places):
+            own = [curve for curve in curves if _key(curve, names) == place]
             if not own:
                 axes.set_axis_off()
                 continue
             _panel(axes, study, own, kind, styles)
-            where = (*_words(study.rows, row), *_words(study.columns, column))
-            axes.set_title(", ".join(where), fontsize=8)
+            axes.set_title(", ".join(_words(names, place)), fontsize=8)
     side.supxlabel("environment steps", fontsize=8)
     side.supylabel(PANELS.get(study.metric, study.metric), fontsize=8)
 
