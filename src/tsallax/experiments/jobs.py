@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tsallax.experiments.study import Setting
 from tsallax.training.config import CLOSED, RANGES, Config, grid
 from tsallax.training.folder import TIMING, config_digest, read_json, status
-from tsallax.training.run import shape_of
+from tsallax.training.run import closed_q, shape_of
 
 
 class Job(NamedTuple):
@@ -29,9 +29,7 @@ class Job(NamedTuple):
     @property
     def program(self) -> tuple[Config, float | None, int]:
         """What the compiled program depends on."""
-        q = set(self.config.q)
-        closed = q.pop() if len(q) == 1 and q <= CLOSED else None
-        return shape_of(self.config), closed, self.cells
+        return shape_of(self.config), closed_q(self.config.q), self.cells
 
     def done(self) -> bool:
         return status(self.path, self.config) == "done"

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from tsallax.agents import Agent
 from tsallax.envs.base import Environment
 from tsallax.networks import Params
+from tsallax.policies import sample
 from tsallax.types import HParams
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
@@ -28,7 +29,7 @@ def episode_return(
         state, total, _, t = carry
         k_act, k_step = jax.random.split(jax.random.fold_in(k_run, t))
         Q, pi = agent.policy(params, env.observe(state), hp)
-        action = jnp.argmax(Q) if greedy else jax.random.categorical(k_act, jnp.log(pi))
+        action = jnp.argmax(Q) if greedy else sample(k_act, pi)
         state, outcome = env.step(state, action, k_step)
         done = outcome.terminated | outcome.truncated
         return state, total + outcome.reward, done, t + 1

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 from tsallax.envs.base import Environment
 from tsallax.envs.host import HostEnvs
+from tsallax.policies import sample
 from tsallax.replay import HostRing
 from tsallax.training.model import Model, draw_actions
 
@@ -113,4 +114,4 @@ def _look(
 def _choose(
     greedy: bool, Q: Float[Array, "A"], pi: Float[Array, "A"], key: PRNGKeyArray
 ) -> Int[Array, ""]:
-    return jnp.argmax(Q) if greedy else jax.random.categorical(key, jnp.log(pi))
+    return jnp.argmax(Q) if greedy else sample(key, pi)

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from tsallax.training.evaluate import evaluate
 from tsallax.training.host import HostLoop
 from tsallax.training.loop import Loop, Metrics, Schedule, make_loop
 from tsallax.training.tensors import Spec
-from tsallax.types import HParams
+from tsallax.types import HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
 NETWORKS = {"mlp": mlp, "minatar-conv": minatar_conv, "nature": nature}
@@ -116,7 +116,7 @@ def compiled_run(config: Config, network: Network | None = None, devices: int = 
     hp = stack_hparams(config, cells)
     row = get_algorithm(config.algo)
     named = envs.CONSTRUCTORS.get(config.env), row.target, row.policy
-    env, observation, agent, loop = compiled_parts(shape_of(config), closed_q(hp), network, named)
+    env, observation, agent, loop = compiled_parts(shape_of(config), closed_q(hp.q), network, named)
     start = partial(compiled.start, loop, np.array([cell.seed for cell in cells]))
     return Run(
         config,
@@ -187,7 +187,7 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
     network = network or make_network(config, observation, num_actions)
-    agent = own_agent(config, closed_q(hp), observation, num_actions, network)
+    agent = own_agent(config, closed_q(hp.q), observation, num_actions, network)
     loop = HostLoop(make_envs, frame, agent, hp, [cell.seed for cell in cells], config)
     return Run(
         config,
@@ -204,9 +204,9 @@ def host_run(config: Config, network: Network | None = None) -> Run:
     )
 
 
-def closed_q(hp: HParams) -> float | None:
+def closed_q(q: Number | Sequence[float]) -> float | None:
     """The q of all cells, if they have one for which the policy has a closed form."""
-    found = set(np.asarray(hp.q).tolist())
+    found = set(np.asarray(q).tolist())
     return found.pop() if len(found) == 1 and found <= CLOSED else None
 
 
