@@ -158,9 +158,9 @@ def test_jobs_that_share_a_program_say_so():
         assert Job(dataclasses.replace(config, **other), Path("y")).program != job.program
 
 
-def drawn(curves, folder, text=OWN) -> str:
+def drawn(curves, folder) -> str:
     with matplotlib.rc_context({"svg.fonttype": "none"}):
-        _, svg = draw_study(study.parse(text, "own"), curves, folder)
+        _, svg = draw_study(study.parse(OWN, "own"), curves, folder)
     return svg.read_text()
 
 

@@ -126,12 +126,13 @@ def test_m_applications_golden():
         return mdp.r + mdp.gamma * jnp.einsum("sat,t->sa", mdp.P, jnp.sum(pi * Y, -1))
 
     bonus = 0.7 * (Q - jnp.sum(pi * Q, -1, keepdims=True))
-    once, twice, limit = (
-        apply(mdp, Q, "tal", m, q=2.0, alpha=0.3, beta=0.7) - bonus for m in (1, 2, np.inf)
+    once, twice, often, limit = (
+        apply(mdp, Q, "tal", m, q=2.0, alpha=0.3, beta=0.7) - bonus for m in (1, 2, 400, np.inf)
     )
     np.testing.assert_allclose(once, backup(Q), atol=1e-12)
     np.testing.assert_allclose(twice, backup(backup(Q)), atol=1e-12)
     np.testing.assert_allclose(limit, backup(limit), atol=1e-10)
+    np.testing.assert_allclose(often, limit, atol=1e-10)
 
 
 def test_policy_iteration_needs_few_iterations():
