@@ -86,6 +86,14 @@ def test_the_display_says_so_once(capsys):
     assert capsys.readouterr().out.count("seed 2: diverged at step 33") == 1
 
 
+def test_a_resumed_run_is_not_credited_with_what_it_did_before():
+    metrics = jax.tree.map(np.asarray, outcome()[1])
+    with Display("title", [f"seed {i}" for i in range(SEEDS)], 80) as show:
+        show.begin -= 10.0  # seconds ago
+        show.begin_at(60)
+        assert 0.9 * 20 * SEEDS / 10 < show(80, metrics) <= 20 * SEEDS / 10
+
+
 def test_the_live_display_marks_it(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     _, metrics = outcome(poison=STEP)

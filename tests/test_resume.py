@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,8 +17,8 @@ from safetensors.numpy import load_file
 import faults
 import host_envs  # noqa: F401 (registers)
 from tsallax import cli
-from tsallax.training import checkpoint
-from tsallax.training.conduct import Interrupt
+from tsallax.training import checkpoint, tensors
+from tsallax.training.conduct import Interrupt, resume
 from tsallax.training.config import Config, resolve
 from tsallax.training.folder import Folder, last_checkpoint
 from tsallax.training.run import make_run
@@ -85,6 +87,17 @@ def test_host_runs_lose_nothing_but_the_running_episode(tmp_path):
     np.testing.assert_array_equal(parts[-1].state.step, [160, 160])
 
 
+def test_arrays_of_every_width_are_saved(tmp_path):
+    arrays = {str(x): np.arange(3).astype(x) for x in (jnp.bfloat16, np.float16, np.uint64)}
+    digest = tensors.write(tmp_path / "x", arrays)
+    back = tensors.read(tmp_path / "x", tensors.specs(arrays), digest)
+    for name, array in arrays.items():
+        assert back[name].dtype == array.dtype
+        np.testing.assert_array_equal(back[name], array)
+    with pytest.raises(ValueError, match="weights has the type complex64"):
+        tensors.header({"weights": tensors.Spec((3,), np.complex64)})
+
+
 def test_the_host_replay_is_kept(tmp_path):
     config = resolve(Config("tests/Naughty-v0", **{**FIELDS, "stack": 2, "network": "mlp"}))
     run = make_run(config)
@@ -132,6 +145,58 @@ def test_a_damaged_one_is_said_and_the_one_before_is_taken(checkpointed, tmp_pat
     assert saved.step == 120
     assert len(refused) == 1
     assert "damaged" in refused[0]
+
+
+@pytest.mark.parametrize("bad", [1, 2])
+def test_a_run_goes_on_from_before_refused_ones_and_keeps_what_it_saves(
+    checkpointed, tmp_path, bad
+):
+    path, config, run = checkpointed
+    own = tmp_path / "run"
+    shutil.copytree(path, own)
+    for newest in checkpoint.steps(own)[-bad:]:
+        (newest / checkpoint.MANIFEST).write_text("{}")
+    folder = Folder(own, config, run.cells, resume=True)
+    told = []
+    state = resume(run, folder, told.append)
+    start = int(state.step[0])
+    assert start == {1: 120, 2: 0}[bad]
+    assert len(told) == bad + 1
+    for period in session(run, state):
+        folder.checkpoint(period.step, *run.freeze(period.state))
+        assert last_checkpoint(own, config, run.specs)[0].step == period.step
+        assert len(checkpoint.steps(own)) == min(2, (period.step - start) // 40 + (bad == 1))
+    os.close(folder._lock)
+
+
+@pytest.mark.parametrize(
+    "lie", [{"config": 1}, {"sizes": {}}, {"sizes": {"metrics.csv": -1}}, {"run": []}]
+)
+def test_a_manifest_of_nobodys_run_is_refused(checkpointed, tmp_path, lie):
+    path, config, run = checkpointed
+    own = tmp_path / "run"
+    shutil.copytree(path, own)
+    for saved in checkpoint.steps(own):
+        body = checkpoint.read_manifest(saved)
+        (saved / checkpoint.MANIFEST).write_bytes(
+            checkpoint._manifest({**body, "about": {**body["about"], **lie}})
+        )
+    saved, refused = last_checkpoint(own, config, run.specs)
+    assert saved is None
+    assert all("says too little" in why for why in refused)
+    assert len(refused) == 2
+
+
+def test_a_resumed_run_still_knows_its_weights(checkpointed, tmp_path):
+    path, config, run = checkpointed
+    own = tmp_path / "run"
+    shutil.copytree(path, own)
+    about = json.loads((own / "run.json").read_text())
+    about["files"] = {"weights.safetensors": {"size": 1, "sha256": "0"}}
+    (own / "run.json").write_text(json.dumps(about))
+    folder = Folder(own, config, run.cells, resume=True)
+    os.close(folder._lock)
+    assert json.loads((own / "run.json").read_text())["files"] == about["files"]
 
 
 def test_another_configuration_is_refused(checkpointed):

@@ -179,7 +179,7 @@ def test_ctrl_c_is_one_word(finished, capsys, monkeypatch):
 def test_folder_in_use_is_left_alone(finished, capsys):
     before = (finished / "run.json").read_bytes()
     assert run(finished, "--first-seed", "7") == 2
-    assert "is in use" in capsys.readouterr().err
+    assert "is not empty" in capsys.readouterr().err
     assert run(finished) == 0
     assert "is done" in capsys.readouterr().out
     assert (finished / "run.json").read_bytes() == before

@@ -9,7 +9,8 @@ import pytest
 from tsallax import cli
 from tsallax.cli import logs, watch
 from tsallax.cli.watch import periods
-from tsallax.training.folder import lock, read_about
+from tsallax.training.folder import read_about
+from tsallax.training.lock import lock
 
 SMALL = ["--hidden", "8", "--batch", "8", "--buffer", "100", "--target-period", "100"]
 SMALL += ["--steps", "300", "--seeds", "2", "--q", "1.5", "3"]

@@ -47,6 +47,7 @@ class Display:
         self.stopped: dict[int, str] = {}
         self.told: set[int] = set()
         self.begin = self.last = self.ticked = time.monotonic()
+        self.first = 0  # the step that a resumed run goes on from
         self.warm: tuple[float, int] | None = None  # speed counts from the first metrics on
         self.live = Live(console=self.console, auto_refresh=False)
         self.progress = Progress(
@@ -76,6 +77,10 @@ class Display:
         else:
             os.write(2, f"{note}\n".encode())
 
+    def begin_at(self, step: int) -> None:
+        """Not at 0, if the run is resumed."""
+        self.first = step
+
     def tick(self, step: int) -> None:
         """Between two periods: how far it is, once a second at most."""
         now = time.monotonic()
@@ -89,11 +94,13 @@ class Display:
             self.console.print(note, highlight=False)
 
     def _progress(self, step: int, now: float, known: float | None = None) -> tuple[str, float]:
-        since, first = self.warm or (self.begin, 0)
-        speed = known or (step - first) * len(self.labels) / max(now - since, 1e-9)
+        since, first = self.warm or (self.begin, self.first)
+        measured = (step - first) * len(self.labels) / max(now - since, 1e-9)
+        speed = measured if known is None else known
         self.warm = self.warm or (now, step)
-        left = (self.steps - step) * len(self.labels) / max(speed, 1e-9)
-        note = f"{step:,} / {self.steps:,} steps   {speed:,.0f} steps/s   {duration(left)} left"
+        ahead = (self.steps - step) * len(self.labels)
+        left = "?" if ahead and not speed else duration(ahead / (speed or 1))
+        note = f"{step:,} / {self.steps:,} steps   {speed:,.0f} steps/s   {left} left"
         self.progress.update(self.task, completed=step, note=note)
         return note, speed
 

@@ -27,6 +27,9 @@ class Logged:
         self.labels = [label.replace(" ", "_").replace("=", "_") for label in labels]
         self.writers: list[Write] | None = None
 
+    def begin_at(self, step: int) -> None:
+        self.watch.begin_at(step)
+
     def tick(self, step: int) -> None:
         self.watch.tick(step)
 

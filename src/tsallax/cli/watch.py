@@ -12,7 +12,8 @@ import tyro
 from tsallax.cli.display import Display
 from tsallax.cli.errors import one_line
 from tsallax.training.config import varied
-from tsallax.training.folder import METRICS, TIMING, is_unlocked, read_about
+from tsallax.training.folder import METRICS, TIMING, read_about
+from tsallax.training.lock import is_unlocked
 from tsallax.training.run import make_cells
 
 
@@ -78,7 +79,7 @@ def periods(metrics: Path, cells: int) -> Iterator[tuple[int, Shown]]:
 
 
 def speed_at(timing: Path) -> float:
-    """Steps a second, as the run itself last said."""
+    """Steps a second, as the run itself last said; 0 if it did not."""
     try:
         return float(timing.read_text().splitlines()[-1].split(",")[2])
     except (OSError, ValueError, IndexError):

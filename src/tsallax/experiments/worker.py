@@ -27,7 +27,8 @@ def work(
     from tsallax.training.cache import use_cache
     from tsallax.training.conduct import Interrupt, conduct
     from tsallax.training.config import from_json
-    from tsallax.training.folder import BusyError, status
+    from tsallax.training.folder import status
+    from tsallax.training.lock import BusyError
     from tsallax.training.run import check_memory, make_run
 
     try:
@@ -53,6 +54,9 @@ class Pace:
 
     def __init__(self) -> None:
         self.first: tuple[float, int] | None = None
+
+    def begin_at(self, step: int) -> None:
+        pass
 
     def tick(self, step: int) -> None:
         pass

@@ -47,6 +47,8 @@ def save(
     body = {"schema": SCHEMA, "step": step, "arrays": digest._asdict(), "about": dict(about)}
     _write_synced(part / MANIFEST, _manifest(body))
     _sync(part)
+    if path.exists():  # of a run that went back behind it
+        _drop(path)
     part.rename(path)
     _sync(root)
     for old in steps(run)[:-keep]:
@@ -54,10 +56,16 @@ def save(
     return path
 
 
+def drop_after(run: Path, step: int) -> None:
+    """All that claim to be later: refused ones must not outlive what is saved from here on."""
+    for path in steps(run):
+        if int(path.name.removeprefix("step-")) > step:
+            _drop(path)
+
+
 def remove(run: Path) -> None:
     """All checkpoints of a run folder."""
-    for path in steps(run):
-        _drop(path)
+    drop_after(run, -1)
     if (run / FOLDER).is_dir() and not (run / FOLDER).is_symlink():
         _sweep(run / FOLDER)
         (run / FOLDER).rmdir()
@@ -121,14 +129,22 @@ def _manifest(body: Mapping[str, Any]) -> bytes:
 def _sweep(root: Path) -> None:
     """Remove what an interrupted save left."""
     for rest in root.glob(".*-*"):
-        shutil.rmtree(rest)
+        _erase(rest)
 
 
 def _drop(path: Path) -> None:
     """Under another name first, so that a half-deleted checkpoint is none."""
     gone = path.with_name(f".old-{path.name}")
     path.rename(gone)
-    shutil.rmtree(gone)
+    _erase(gone)
+
+
+def _erase(path: Path) -> None:
+    """Whatever it is; of a link, the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _write_synced(path: Path, text: bytes) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from tsallax.networks import Params
+from tsallax.training import checkpoint
 from tsallax.training.folder import Folder, last_checkpoint, status
 from tsallax.training.loop import Metrics
 from tsallax.training.run import Run
@@ -19,6 +20,9 @@ from tsallax.training.session import session
 @runtime_checkable
 class Watch(Protocol):
     """Sees a run while it goes on."""
+
+    def begin_at(self, step: int) -> None:
+        """Before anything else: the step that the run starts or goes on from."""
 
     def tick(self, step: int) -> None:
         """Between two target periods, if there is anything to tell."""
@@ -93,6 +97,7 @@ def resume(run: Run, folder: Folder, say: Callable[[str], None]) -> Any:
     saved, refused = last_checkpoint(folder.path, run.config, run.specs)
     for why in refused:
         say(f"tsallax: {why}")
+    checkpoint.drop_after(folder.path, -1 if saved is None else saved.step)
     if saved is None:
         say(f"{folder.path} has no checkpoint: the run starts anew")
         folder.restart()
@@ -108,6 +113,7 @@ def _train(
     config, ended = run.config, "done"
     begin, params, recent = time.monotonic(), None, []
     saved, saved_step = begin, int(state.step[0])
+    watch.begin_at(saved_step)
     for step, state, metrics, evaluation, stopped in session(run, state, watch.tick):  # noqa: B020
         params = state.learner.params
         folder.add(metrics, evaluation)

@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import dataclasses
-import fcntl
 import hashlib
 import json
 import math
@@ -20,6 +19,7 @@ import numpy as np
 from tsallax._version import __version__
 from tsallax.training import checkpoint, freeze, tensors
 from tsallax.training.config import Config, from_json, varied
+from tsallax.training.lock import BusyError, lock
 from tsallax.training.loop import Metrics
 from tsallax.training.run import Cell
 from tsallax.training.tensors import Digest, Spec
@@ -33,10 +33,6 @@ RUN, METRICS, TIMING, WEIGHTS, CURVES = (
     "weights.safetensors",
     "curves.png",
 )
-
-
-class BusyError(FileExistsError):
-    """Another process has the folder."""
 
 
 class Folder:
@@ -53,7 +49,7 @@ class Folder:
 
     def __init__(self, path: Path, config: Config, cells: list[Cell], resume: bool = False):
         if not resume and path.exists() and not _is_free(path):
-            raise FileExistsError(f"{path} is in use: give another --out, or remove it")
+            raise FileExistsError(f"{path} is not empty: choose another folder, or remove it")
         path.mkdir(parents=True, exist_ok=True)
         self.path, self.config, self.cells, self.varied = path, config, cells, varied(config)
         self._lock = lock(path)
@@ -73,6 +69,8 @@ class Folder:
             },
         }
         try:
+            if resume:  # the weights of where it was stopped are still there
+                self.about |= {n: x for n, x in read_json(path).items() if n == "files"}
             self.write_about()
             if not resume:
                 self.restart()
@@ -129,11 +127,15 @@ class Folder:
         self.about["files"] = {WEIGHTS: save_weights(self.path / WEIGHTS, params)._asdict()}
 
     def close(self, status: str) -> None:
-        """`done` needs no checkpoints any more."""
+        """`done` needs no checkpoints any more: all else must be on the disk by then."""
         try:
             self.about["status"] = status
+            for name in (METRICS, TIMING, CURVES) if status == "done" else ():
+                if (self.path / name).exists():
+                    _sync_file(self.path / name)
             self.write_about()
             if status == "done":
+                os.fsync(self._lock)  # the folder itself
                 with contextlib.suppress(OSError):  # of no use any more, and no harm
                     checkpoint.remove(self.path)
         finally:
@@ -151,28 +153,6 @@ def _is_free(path: Path) -> bool:
     """Empty, or left by a run that could not write its first file."""
     part = Path(RUN).with_suffix(".part").name
     return path.is_dir() and all(found.name == part for found in path.iterdir())
-
-
-def lock(path: Path) -> int:
-    """The folder for this process alone, until the returned file is closed or the process ends."""
-    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(number)
-        if isinstance(error, BlockingIOError):
-            raise BusyError(f"{path} is in use by another process") from None
-        raise OSError(f"{path} cannot be locked, as a run's folder must be: {error}") from None
-    return number
-
-
-def is_unlocked(path: Path) -> bool:
-    """Whether no process has the folder."""
-    try:
-        os.close(lock(path))
-    except BusyError:
-        return False
-    return True
 
 
 def config_digest(config: Config) -> str:
@@ -198,12 +178,29 @@ def last_checkpoint(
     for saved in reversed(checkpoint.steps(path)):
         try:
             about = checkpoint.read_manifest(saved)["about"]
+            if not _is_about(about):
+                raise ValueError(
+                    f"checkpoint {saved.name} is no run's: its manifest says too little"
+                )
             if about["config"] != config_digest(config):
                 raise ValueError(f"checkpoint {saved.name} is of another configuration")
             return checkpoint.load(saved, expected(about["run"])), refused
         except ValueError as error:
             refused.append(str(error))
     return None, refused
+
+
+def _is_about(about: dict[str, Any]) -> bool:
+    """What `Folder.checkpoint` wrote, by its shape."""
+    sizes, run = about.get("sizes"), about.get("run")
+    return (
+        isinstance(about.get("config"), str)
+        and isinstance(run, dict)
+        and isinstance(run.get("stopped", {}), dict)
+        and isinstance(sizes, dict)
+        and sizes.keys() == {METRICS, TIMING}
+        and all(type(size) is int and size >= 0 for size in sizes.values())
+    )
 
 
 def _sync_file(path: Path) -> None:
@@ -278,7 +275,7 @@ def read_about(path: Path, allowed: str = "") -> dict[str, Any]:
     env = str(config.get("env")) if isinstance(config, dict) else ""
     package = env.partition(":")[0]
     if ":" in env and env != allowed and package not in sys.modules:
-        raise ValueError(f"{path} needs {package!r}: name its ENV on the command line to allow it")
+        raise ValueError(f"{path} needs {package!r}: name its environment, {env}, to allow that")
     return {**about, "config": from_json(config)}
 
 

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 DTYPES = {
-    "bool": "BOOL", "int8": "I8", "uint8": "U8", "int32": "I32", "uint32": "U32", "int64": "I64",
-    "float32": "F32", "float64": "F64",
+    "bool": "BOOL", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
+    "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64",
+    "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
 }  # fmt: skip
 CHUNK = 1 << 24
 
@@ -47,7 +48,9 @@ def header(expected: Mapping[str, Spec]) -> bytes:
     """The file's first bytes: eight for a length, then names, types, shapes and places as JSON."""
     table, at = {}, 0
     for name, spec in sorted(expected.items()):
-        kind = DTYPES[np.dtype(spec.dtype).name]
+        kind = DTYPES.get(np.dtype(spec.dtype).name)
+        if kind is None:
+            raise ValueError(f"{name} has the type {np.dtype(spec.dtype)}: it cannot be saved")
         end = at + spec.nbytes
         table[name] = {"dtype": kind, "shape": list(spec.shape), "data_offsets": [at, end]}
         at = end
