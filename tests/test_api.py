@@ -3,6 +3,7 @@
 from unittest import mock
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,12 +129,19 @@ def test_the_calls_of_evaluate_policy(result):
     assert states is None
 
 
-def test_own_network_and_scalars():
+def test_own_network_and_scalars(tmp_path):
     few = {**TINY, "seeds": 1, "eval_every": 0}
-    own = tsallax.train("CartPole-v1", network=mlp((4,), (2,), (5,)), beta=0.5, **few)
+    network = mlp((4,), (2,), (5,))
+    own = tsallax.train("CartPole-v1", network=network, beta=0.5, **few)
     assert own.params[0].weight.shape == (1, 4, 5)
     assert own.settings[0]["beta"] == 0.5
     assert own.best()[0] == {}
+    own.save(tmp_path / "own")
+    state = np.array([0.01, 0.02, 0.03, 0.04], np.float32)
+    loaded = tsallax.load(tmp_path / "own", network=network).policy(state)
+    np.testing.assert_array_equal(loaded[0], own.model().policy(state)[0])
+    with pytest.raises(ValueError, match="a network of its own"):  # never another one silently
+        tsallax.load(tmp_path / "own")
 
 
 def test_a_network_that_does_not_fit_is_refused():
@@ -167,7 +175,9 @@ def test_numbers_as_they_are_written_in_python(monkeypatch):
     assert _field("steps", 1e5) == 100_000
     assert _field("seeds", np.int64(3)) == 3
     assert _field("hidden", [64, 64]) == (64, 64)
+    assert _field("hidden", 64) == (64,)
     assert _field("q", 2) == (2.0,)
+    assert _field("q", jnp.array([1.5, 2.0])) == (1.5, 2.0)
     monkeypatch.setattr("jaxtyping.config.jaxtyping_disable", True)  # a user has no type checks
     with pytest.raises(ValueError, match=r"steps must be a whole number, not 1000\.5"):
         tsallax.train("CartPole-v1", steps=1000.5)
@@ -189,8 +199,25 @@ def test_an_environment_that_fails_is_told_and_saved(tmp_path):
 
 
 def test_unknown_fields_are_refused():
-    with pytest.raises(TypeError, match="betta"):
+    with pytest.raises(ValueError, match="unknown setting 'betta'; did you mean 'beta'"):
         tsallax.train("CartPole-v1", betta=1)
+    with pytest.raises(ValueError, match="unknown setting 'save_seconds'"):  # no checkpoints here
+        tsallax.train("CartPole-v1", save_seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"q": "two"}, "q must be a number or several, not 'two'"),
+        ({"q": [[1.0], [2.0, 3.0]]}, "q must be a number or several"),
+        ({"algo": ["tal", "dqn"]}, "algo must be a name"),
+        ({"algo": "mdqn", "q": [1, 2]}, "mdqn has a policy of its own, whatever q"),
+        ({"algo": "dqn", "q": [1, 2]}, "dqn has a policy of its own, whatever q"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        tsallax.train("CartPole-v1", **settings)
 
 
 def test_a_wrong_word_is_refused(monkeypatch):

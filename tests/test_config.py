@@ -78,7 +78,7 @@ def test_grid():
         ({"batch": 130, "steps": 132}, "132 steps make no update"),  # both become 132
         ({"choices": "sb3", "steps": 50_000}, "first one comes after 50000"),
         ({"q": (math.nan,)}, "q must be a number, not nan"),
-        ({"q": (2.0, -1.0)}, "q must be positive for the exact policy; try --policy paper"),
+        ({"q": (2.0, -1.0)}, "q must be positive for the exact policy; `paper` takes any"),
         ({"alpha": (0.0,)}, "alpha must be positive, not 0"),
         ({"gamma": (1.1,)}, "gamma must be between 0 and 1, not 1.1"),
         ({"epsilon": (2.0,)}, "epsilon must be between 0 and 1, not 2"),
@@ -92,6 +92,13 @@ def test_grid():
         ({"sticky": 1.5}, "sticky must be between 0 and 1"),
         ({"time_limit": 0}, "time_limit must be at least 1"),
         ({"first_seed": -1}, "first_seed must not be negative"),
+        ({"first_seed": 2**31 - 1, "seeds": 2}, "seeds must be below 2"),
+        ({"env": "./envs:My-v0"}, "before the colon stands a package, no path"),
+        ({"env": "MinAtar/Breakout", "loop": "host"}, "has no host loop"),
+        ({"env_timeout": 3.0}, "the host loop's: give --loop host as well"),
+        ({"loop": "host", "batch": 1, "buffer": 1}, "buffer must be at least 2 on the host"),
+        ({"q": (2.0, 2.0000001)}, "q has a value twice, to six digits"),
+        ({"algo": "cvi", "q": (2.0,)}, "cvi has a policy of its own, whatever q"),
     ],
 )
 def test_bad_input_is_refused(change, message):

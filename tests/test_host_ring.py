@@ -59,7 +59,7 @@ class Story:
 
 
 @pytest.mark.parametrize("stack", [0, 1, 4])
-@pytest.mark.parametrize(("capacity", "steps"), [(50, 20), (50, 500), (64, 64)])
+@pytest.mark.parametrize(("capacity", "steps"), [(2, 30), (50, 20), (50, 500), (64, 64)])
 def test_every_draw_is_a_transition_that_happened(stack, capacity, steps):
     story = Story(stack, capacity, steps)
     batch = story.ring.sample([np.random.default_rng(cell) for cell in range(CELLS)], 3000)

@@ -82,6 +82,17 @@ def test_paper_policy_golden():
     np.testing.assert_allclose(normalised, pi / pi.sum(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("q", [1.005, 1.02, 1.04])
+def test_the_normalised_policy_where_the_root_overflows(q):
+    """Eq. 7 with all actions in the support, in float64 and by logarithms."""
+    z = np.asarray(Q, np.float64) / 0.03
+    pi = tsallax.tsallis_policy(Q, q, 0.03, method="paper-normalised")
+    psi = (z.sum() - q / 2) / len(z) + q / 2 - q / 2 / (q - 1)
+    root = np.log(z - psi) / (q - 1)
+    root -= root.max()
+    np.testing.assert_allclose(pi, np.exp(root) / np.exp(root).sum(), rtol=2e-3)
+
+
 def test_printed_policy_golden():
     """q = 3, z = (2, 5/3, 0), k q = 3/2, constant 3/2 - 3 = -3/2: all in the support.
 
@@ -130,9 +141,9 @@ def test_sample_frequencies_and_zeros():
 
 
 def test_normalise_falls_back_to_the_best_action():
-    weights = jnp.array([[0.0, 0.0, 0.0], [2.0, 6.0, 0.0], [8e37, 8e37, 0.0]])
-    values = jnp.array([[1.0, 5.0, 5.0], [9.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    expected = [[0, 1, 0], [0.25, 0.75, 0], [0.5, 0.5, 0]]
+    weights = jnp.array([[0.0, 0.0, 0.0], [2.0, 6.0, 0.0], [8e37, 8e37, 0.0], [np.inf, 1, np.inf]])
+    values = jnp.array([[1.0, 5.0, 5.0], [9.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    expected = [[0, 1, 0], [0.25, 0.75, 0], [0.5, 0.5, 0], [0.5, 0, 0.5]]
     np.testing.assert_allclose(policies.normalise(weights, values), expected, rtol=1e-6)
 
 

@@ -1,8 +1,8 @@
 """What a script or a notebook calls: `tsallax.train` and `tsallax.load`."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,9 @@ from tsallax.training.session import Progress, session
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WHOLE = {field.name for field in fields(Config) if field.type is int}
+# Not those that have a name above, nor those of checkpoints.
+NAMED = ("env", "network", "save_seconds", "save_steps")
+FIELDS = {field.name: field.type for field in fields(Config) if field.name not in NAMED}
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,11 @@ def train(
         network: its name, or an `(init, apply)` pair of your own.
         progress: print a line for each target period.
         settings: fields of `tsallax.training.config.Config`; several values of a number are a grid.
+
+    The run lives in memory until `Result.save`: checkpoints are what `tsallax train` makes.
     """
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
-    if isinstance(network, str):
-        given["network"] = network
+    given["network"] = network if isinstance(network, str) else "own"
     config = resolve(Config(env, **given))
     run = make_run(config, None if isinstance(network, str) else network)
     check_memory(run)
@@ -124,7 +127,8 @@ def train(
         periods.append(period._replace(state=None))  # the next period uses it up
         if progress:
             score = _score(np.array([p.metrics.episode_return for p in periods[-10:]]))
-            print(f"{period.step:,} / {config.steps:,} steps   return {score:.1f}", flush=True)
+            words = f"return {score:.1f}" if np.isfinite(score) else "no episode ended"
+            print(f"{period.step:,} / {config.steps:,} steps   {words}", flush=True)
     assert state is not None, "a run has at least one period"
     shape = (len(grid(config)), config.seeds)
     metrics = {
@@ -182,12 +186,20 @@ def _model(run: Run, params: Params, cell: int) -> Model:
 
 def _field(name: str, value: Any) -> Any:
     """One number where a grid may stand, lists, and whole numbers such as 1e5 are welcome."""
+    if name not in FIELDS:
+        near = get_close_matches(name, FIELDS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FIELDS)}"
+        raise ValueError(f"unknown setting {name!r}; {hint}")
     if name in RANGES:
-        several = value if isinstance(value, Sequence | np.ndarray) else (value,)
-        return tuple(map(float, several))
+        try:
+            return tuple(np.atleast_1d(np.asarray(value, float)).tolist())
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a number or several, not {value!r}") from None
     if name == "hidden":
-        return tuple(value)
-    whole = name in WHOLE and isinstance(value, float | np.number) and value == int(value)
+        return (value,) if isinstance(value, int) else tuple(value)
+    if FIELDS[name] is str and not isinstance(value, str):
+        raise ValueError(f"{name} must be a name, not {value!r}: several runs are a sweep")
+    whole = FIELDS[name] is int and isinstance(value, float | np.number) and value == int(value)
     return int(value) if whole else value
 
 

@@ -1,4 +1,4 @@
-"""An agent is three pure functions over one seed: `init`, `act`, `update`."""
+"""An agent: pure functions over one seed, such as `init`, `act` and `update`."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,16 +1,17 @@
 """`tsallax evaluate`: whole episodes of a trained run, from fixed seeds."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import tyro
 
-from tsallax.cli.errors import one_line
+from tsallax.cli.errors import check_counts, check_seed, one_line
 
 
 @one_line
 def run(
-    folder: tyro.conf.Positional[Path],
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     /,
     episodes: int = 20,
     greedy: bool = False,
@@ -31,8 +32,8 @@ def run(
     from tsallax.training.folder import load_weights, read_about
     from tsallax.training.run import make_run
 
-    if episodes < 1:
-        raise ValueError(f"episodes must be at least 1, not {episodes}")
+    check_counts(episodes=episodes)
+    check_seed(seed)
     use_cache()
     about = read_about(folder, env)
     config = about["config"]

@@ -14,15 +14,18 @@ def run() -> None:
 
     console = Console()
     table = Table(title="algorithms", title_justify="left", box=None, header_style="dim")
-    for name in ("name", "target", "source"):
+    for name in ("name", "target", "source", "starts from"):
         table.add_column(name, overflow="fold")
     for row in ALGORITHMS.values():
-        table.add_row(row.name, Text(row.equation), row.source)  # [.] is no markup
+        numbers = ", ".join(f"{name} {value:g}" for name, value in row.defaults.items())
+        table.add_row(row.name, Text(row.equation), row.source, numbers)  # [.] is no markup
     console.print(table)
     console.print("\nenvironments\n  compiled: " + ", ".join(envs.ids()), highlight=False)
     games = ", ".join(f"ALE/{game}-v5" for game in GAMES)
     console.print(f"  Atari: {games}, and every other game of the emulator", highlight=False)
-    console.print("  any other id of Gymnasium, or package:Name-v0", highlight=False)
+    console.print(
+        "  any other id of Gymnasium with discrete actions, or package:Name-v0", highlight=False
+    )
     for title, group in (("presets", PRESETS), ("choices", CHOICES)):
         console.print(f"\n{title}")
         for name, fields in group.items():

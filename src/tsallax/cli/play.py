@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tsallax.api import best_cell, load
 from tsallax.cli import board
-from tsallax.cli.errors import one_line
+from tsallax.cli.errors import check_counts, check_seed, one_line
 from tsallax.envs import make, make_host
 from tsallax.envs.minatar import GAMES
 from tsallax.report import video
@@ -51,9 +51,8 @@ def run(
         terminal: show a MinAtar game here, and write no video.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
-    _check_numbers(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"seed must be between 0 and 2^32 - 1, not {seed}")
+    check_counts(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
+    check_seed(seed)
     use_cache()
     config: Config = read_about(folder, env)["config"]
     path = _target(folder, out, terminal, config.env)
@@ -84,12 +83,6 @@ def run(
     if path is not None:
         print(f"video {path}")
     return 0
-
-
-def _check_numbers(**numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, not {number}")
 
 
 def _target(folder: Path, out: Path | None, terminal: bool, env_id: str) -> Path | None:

@@ -49,6 +49,10 @@ def kind_of(env_id: str) -> Kind:
     import gymnasium
 
     package, _, name = env_id.rpartition(":")
+    if package.startswith("."):
+        raise ValueError(
+            f"unknown environment {env_id!r}; before the colon stands a package, no path"
+        )
     try:
         if package:
             import_module(package)  # which registers the name
@@ -61,7 +65,7 @@ def kind_of(env_id: str) -> Kind:
         elif near:
             hint = f"did you mean {known[near[0]]!r}?"
         else:
-            hint = f"there are {', '.join(CONSTRUCTORS)}, and any of Gymnasium's"
+            hint = f"there are {', '.join(CONSTRUCTORS)}, and Gymnasium's with discrete actions"
         raise ValueError(f"unknown environment {env_id!r}; {hint}") from None
     return "gymnasium"
 

@@ -16,14 +16,20 @@ def paper_policy(
 
     It does not sum to one: the expansion drops the factor `(q-1)/(kq)`.
     """
-    return _root(z, q, k, k * q - k * q / (q - 1))
+    return _root(z, q, k, _constant(q, k))
 
 
 def paper_normalised_policy(
     z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
 ) -> Float[Array, "*batch A"]:
-    """`paper_policy` divided by its sum; greedy where nothing is left."""
-    return normalise(paper_policy(z, q, k), z)
+    """`paper_policy` divided by its sum, by logarithms: near q = 1 the root overflows.
+
+    Greedy where nothing is left.
+    """
+    inside, bracket = _bracket(z, q, k, _constant(q, k))
+    root = jnp.where(inside, jnp.log(bracket) / (q - 1), -jnp.inf)
+    top = jnp.max(root, -1, keepdims=True)
+    return normalise(jnp.exp(root - jnp.where(top > -jnp.inf, top, 0)), z)
 
 
 def printed_policy(
@@ -43,9 +49,10 @@ def linear_policy(
 def normalise(
     weights: Float[Array, "*batch A"], Q: Float[Array, "*batch A"]
 ) -> Float[Array, "*batch A"]:
-    """Weights (up to 8e37) that sum to one; where nothing is left, the first best action of Q."""
+    """Weights that sum to one, infinite ones alike; if all are 0, the first best action of Q."""
     top = jnp.max(weights, -1, keepdims=True)
     scaled = weights / jnp.where(top > 0, top, 1)  # their sum cannot overflow
+    scaled = jnp.where(jnp.isinf(weights), 1, scaled)
     best = jnp.argmax(Q, -1, keepdims=True) == jnp.arange(Q.shape[-1]).reshape(
         (1,) * (Q.ndim - 1) + (-1,)
     )
@@ -53,14 +60,25 @@ def normalise(
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
+def _constant(q, k):
+    """The appendix's."""
+    return k * q - k * q / (q - 1)
+
+
 def _root(z, q, k, constant):
-    """`[z - psi~]+^(1/(q-1))` on S, `psi~ = (sum_S z - kq)/K + constant`; 0 outside S."""
+    """`[z - psi~]+^(1/(q-1))` on S; 0 outside S."""
+    inside, bracket = _bracket(z, q, k, constant)
+    return jnp.where(inside, bracket ** (1 / (q - 1)), 0)
+
+
+def _bracket(z, q, k, constant) -> tuple[Bool[Array, "*batch A"], Float[Array, "*batch A"]]:
+    """S, and `z - psi~` on it, `psi~ = (sum_S z - kq)/K + constant`; 1 outside S."""
     z = z - jnp.max(z, -1, keepdims=True)
     S, K = _support(z, k * q, constant)
     psi = (jnp.sum(jnp.where(S, z, 0), -1, keepdims=True) - k * q) / K + constant
     # A bracket that rounds to 0 counts as outside S: for q < 1 its root would be infinite.
     inside = S & (z > psi)
-    return jnp.where(inside, jnp.where(inside, z - psi, 1) ** (1 / (q - 1)), 0)
+    return inside, jnp.where(inside, z - psi, 1)
 
 
 def _support(z, kq, constant) -> tuple[Bool[Array, "*batch A"], Float[Array, "*batch 1"]]:

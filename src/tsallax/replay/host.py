@@ -35,7 +35,8 @@ class HostRing:
 
     Args:
         cells: how many rings, side by side.
-        capacity: of each; memory is taken from the system as it fills.
+        capacity: of each; memory is taken from the system as it fills. At least 2 to draw from:
+            a truncated episode's end and the next start could leave no transition in one.
         shape: of one frame.
         dtype: of one frame.
         stack: how many frames make an observation, on a leading axis; 0 is a frame as it is.

@@ -28,7 +28,10 @@ class Solution(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The policy's return as a share of the optimal one, mean over states."""
+        """The policy's return as a share of the optimal one, mean over states.
+
+        It says something where that is positive.
+        """
         return float(self.V.mean() / self.optimum.mean())
 
 

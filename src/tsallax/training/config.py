@@ -8,64 +8,12 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
 
+from tsallax.training.presets import CHOICES, COMMON, PRESETS
+
 PresetName = Literal["auto", "gym", "minatar", "atari"]
 ChoicesName = Literal["paper", "sb3"]
 Numbers = tuple[float, ...]
 
-# Tables 1 to 3 of the paper. SAL's law as the text prints it is the algorithm `sal-printed`.
-PRESETS: dict[str, dict[str, Any]] = {
-    "gym": {
-        "network": "mlp",
-        "hidden": (512, 512),
-        "optimiser": "adam",
-        "learning_rate": (1e-3,),
-        "batch": 128,
-        "buffer": 50_000,
-        "train_period": 4,
-        "target_period": 2500,
-        "epsilon": (0.01,),
-        "epsilon_end": (0.01,),
-        "alpha": (0.03,),
-        "beta": (0.99,),
-    },
-    "minatar": {
-        "network": "minatar-conv",
-        "hidden": (128,),
-        "optimiser": "rmsprop",
-        "learning_rate": (2.5e-4,),
-        "batch": 32,
-        "buffer": 100_000,
-        "train_period": 1,
-        "target_period": 1000,
-        "epsilon": (1.0,),
-        "epsilon_end": (0.05,),
-        "alpha": (0.03,),
-        "beta": (0.9,),
-    },
-    "atari": {
-        "network": "nature",
-        "head": "quantile",
-        "hidden": (512,),
-        "optimiser": "adam",
-        "learning_rate": (1e-4,),
-        "batch": 32,
-        "buffer": 1_000_000,
-        "train_period": 4,
-        "target_period": 8000,
-        "epsilon": (1.0,),
-        "epsilon_end": (0.01,),
-        "alpha": (10.0,),
-        "beta": (0.9,),
-        "stack": 4,
-        "clip_rewards": True,
-    },
-}
-COMMON: dict[str, Any] = {"head": "scalar", "clip_rewards": False}
-# The text is silent on these: as it prints its loss, or as its base library did then.
-CHOICES: dict[str, dict[str, Any]] = {
-    "paper": {"loss": "squared", "max_grad_norm": (math.inf,), "acting": "pi", "warmup": 0},
-    "sb3": {"loss": "huber", "max_grad_norm": (10.0,), "acting": "argmax", "warmup": 50_000},
-}
 # The q for which a policy has a closed form, whatever its method.
 CLOSED = frozenset({1.0, 2.0, math.inf})
 # Number fields: what is allowed, in words and as a test.
@@ -94,36 +42,40 @@ class Config:
     algorithm, the preset or the choices, in this order.
     """
 
-    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = ""  # `tsallax list`
+    # one that `tsallax list` names, or another of Gymnasium's with discrete actions
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = ""
     algo: str = "tal"  # see `tsallax list`
     seeds: int = 1  # how many, trained side by side
-    first_seed: int = 0
+    first_seed: int = 0  # the others follow it
     steps: int = 100_000  # environment steps of each seed
     preset: PresetName = "auto"  # Table 1, 2 or 3 of the paper; auto goes by the environment
     choices: ChoicesName = "paper"  # what the paper does not say: as printed, or as SB3 does
+    # the Tsallis policy: exact for every q > 0, or one of the paper's approximations
     policy: Literal["exact", "paper", "paper-normalised", "linear", "printed"] = "exact"
-    q: Numbers = ()  # entropic index
+    q: Numbers = ()  # entropic index: 2, or the algorithm's own
     alpha: Numbers = ()  # weight of the entropy
     beta: Numbers = ()  # weight of the advantage or the log-policy
     gamma: Numbers = (0.99,)  # discount
     k: Numbers = ()  # factor of the entropy: 1/2, but 1 at q = 1
-    entropy: Numbers = ()  # 1 adds alpha H(pi') to the bootstrap
-    log_weight: Numbers = ()  # weight of the log-policy: alpha, or 1
-    clip: Numbers = ()  # lower bound of the weighted log-policy
-    delta: Numbers = ()  # added to pi under a logarithm
-    learning_rate: Numbers = ()
-    max_grad_norm: Numbers = ()
+    entropy: Numbers = ()  # 1 adds alpha H(pi') to the bootstrap (0)
+    log_weight: Numbers = ()  # weight of the log-policy: alpha; 1 is the bare ln pi
+    clip: Numbers = ()  # lower bound of the weighted log-policy: none, but -1 for mdqn
+    delta: Numbers = ()  # added to pi under a logarithm: 1e-8
+    learning_rate: Numbers = ()  # of the optimiser, by the preset
+    max_grad_norm: Numbers = ()  # the gradient's norm is clipped to it, by the choices
     epsilon: Numbers = ()  # share of uniform actions at the start
     epsilon_end: Numbers = ()  # and after the decay
     epsilon_fraction: float = 0.1  # length of the decay, as a share of the steps
-    head: Literal["auto", "scalar", "quantile"] = "auto"
+    head: Literal["auto", "scalar", "quantile"] = "auto"  # action values, or quantiles of returns
     quantiles: int = 200  # of a quantile head
-    network: Literal["auto", "mlp", "minatar-conv", "nature"] = "auto"
+    network: Literal["auto", "mlp", "minatar-conv", "nature", "own"] = (
+        "auto"  # own: from Python only
+    )
     hidden: tuple[int, ...] = ()  # widths of the fully connected layers
-    optimiser: Literal["auto", "adam", "rmsprop"] = "auto"
-    loss: Literal["auto", "squared", "huber"] = "auto"
+    optimiser: Literal["auto", "adam", "rmsprop"] = "auto"  # by the preset
+    loss: Literal["auto", "squared", "huber"] = "auto"  # by the choices
     acting: Literal["auto", "pi", "argmax"] = "auto"  # epsilon-greedy over pi, or over argmax Q
-    batch: int = 0
+    batch: int = 0  # transitions an update, by the preset
     buffer: int = 0  # transitions kept, of each seed
     train_period: int = 0  # C: environment steps an update
     target_period: int = 0  # I: environment steps a copy of the target network
@@ -134,7 +86,7 @@ class Config:
     env_timeout: float = 0.0  # seconds a host environment may take for a step, 0 for no limit
     sal_draw: Literal["update", "sample"] = "update"  # how often SAL draws its beta
     eval_every: int = 0  # steps between evaluations, 0 for none
-    eval_episodes: int = 10
+    eval_episodes: int = 10  # in each of them
     eval_acting: Literal["pi", "argmax"] = "pi"  # in evaluations, without epsilon
     sticky: float | None = None  # probability of repeating the last action; MinAtar 0.1, Atari 0
     ramping: bool | None = None  # MinAtar: growing difficulty (on)
@@ -182,6 +134,8 @@ def resolve(config: Config) -> Config:
     config = dataclasses.replace(config, **open_fields)
     _check_kinds(config)
     _validate(config)
+    if row.policy and config.q != ((row.defaults["q"],) if "q" in row.defaults else config.q[:1]):
+        raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
     # Whole blocks of C steps, and at least one batch before the first update.
     period = config.train_period
     whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
@@ -225,12 +179,16 @@ def _validate(config: Config) -> None:
     for name in ("first_seed", "eval_every", "warmup", "stack", "save_steps"):
         if getattr(config, name) < 0:
             raise ValueError(f"{name} must not be negative, not {getattr(config, name)}")
+    if config.first_seed + config.seeds > 2**31:
+        raise ValueError(f"seeds must be below 2^31: {config.first_seed} is too large a first one")
     for name, (words, allowed) in RANGES.items():
         for value in getattr(config, name):
             if not allowed(value):
                 raise ValueError(f"{name} must be {words}, not {value:g}")
+        if len({f"{value:g}" for value in getattr(config, name)}) < len(getattr(config, name)):
+            raise ValueError(f"{name} has a value twice, to six digits")
     if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):
-        raise ValueError(f"q must be positive for the {config.policy} policy; try --policy paper")
+        raise ValueError(f"q must be positive for the {config.policy} policy; `paper` takes any")
     if not 0 < config.epsilon_fraction <= 1:
         raise ValueError(f"epsilon_fraction must be in (0, 1], not {config.epsilon_fraction:g}")
     if any(width < 1 for width in config.hidden):
@@ -242,6 +200,8 @@ def _validate(config: Config) -> None:
         )
     if config.buffer < config.batch:
         raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
+    if config.loop == "host" and config.buffer < 2:
+        raise ValueError("buffer must be at least 2 on the host, not 1")
     if config.sticky is not None and not 0 <= config.sticky <= 1:
         raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
     for name in ("env_timeout", "save_seconds"):
@@ -249,8 +209,11 @@ def _validate(config: Config) -> None:
             raise ValueError(f"{name} must be 0 or more, not {getattr(config, name):g}")
     if config.noop_max is not None and config.noop_max < 0:
         raise ValueError(f"noop_max must not be negative, not {config.noop_max}")
+    if config.loop == "host" and config.env.startswith("MinAtar/"):
+        raise ValueError(f"{config.env} is compiled: it has no host loop")
     if config.loop == "compiled" and (config.stack or config.env_timeout):
-        raise ValueError("stack and env_timeout are the host loop's: give --loop host as well")
+        there = "" if config.env.startswith("MinAtar/") else ": give --loop host as well"
+        raise ValueError(f"stack and env_timeout are the host loop's{there}")
     if config.time_limit is not None and config.time_limit < 1:
         raise ValueError(f"time_limit must be at least 1, not {config.time_limit}")
 

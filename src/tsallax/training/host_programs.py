@@ -53,8 +53,8 @@ def make_programs(agent: Agent, hp: HParams, seeds: list[int], apart: bool) -> P
 
 def _one(agent: Agent) -> One:
     def act(params, observation, hp, key, step):
-        key = jax.random.fold_in(key, step)
-        return agent.act(params, observation, epsilon_at(step, hp), hp, key)
+        k_act = jax.random.fold_in(key, step)
+        return agent.act(params, observation, epsilon_at(step, hp), hp, k_act)
 
     def update(learner, batch, hp, key, step):
         return agent.update(learner, batch, hp, jax.random.fold_in(key, step))

@@ -24,7 +24,7 @@ from tsallax.training.config import CLOSED, RANGES, Config, grid
 from tsallax.training.evaluate import evaluate
 from tsallax.training.host import HostLoop
 from tsallax.training.loop import Loop, Metrics, Schedule, make_loop
-from tsallax.training.tensors import Spec
+from tsallax.training.tensors import Spec, header
 from tsallax.types import HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
@@ -64,8 +64,10 @@ class Run(NamedTuple):
 
 
 def check_memory(run: Run) -> None:
-    """Refuse what this machine cannot hold, before anything is allocated."""
-    needed = sum(spec.nbytes for spec in run.specs({}).values())
+    """Refuse what this machine cannot hold, or no file, before anything is allocated."""
+    expected = run.specs({})
+    header(expected)
+    needed = sum(spec.nbytes for spec in expected.values())
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise ValueError(
@@ -75,6 +77,8 @@ def check_memory(run: Run) -> None:
 
 
 def make_network(config: Config, observation: jax.ShapeDtypeStruct, num_actions: int) -> Network:
+    if config.network == "own":
+        raise ValueError("this run has a network of its own: give it in Python, as `network`")
     head = (num_actions, *((config.quantiles,) if config.head == "quantile" else ()))
     make, shape = NETWORKS[config.network], observation.shape
     if config.network == "mlp":
