@@ -164,22 +164,39 @@ def drawn(curves, folder) -> str:
     return svg.read_text()
 
 
-def curve(value=np.nan, **labels) -> Curve:
+def curve(value=np.nan, seeds=1, **labels) -> Curve:
     columns = {
-        "episodes": np.full((1, 3), np.isfinite(value)),
-        "episode_return": np.full((1, 3), value),
+        "episodes": np.full((seeds, 3), np.isfinite(value)),
+        "episode_return": np.full((seeds, 3), value),
     }
-    return Curve(labels, [0], np.array([1, 2, 3]), columns)
+    return Curve(labels, list(range(seeds)), np.array([1, 2, 3]), columns)
 
 
 def test_a_panel_without_an_episode_says_so(tmp_path):
     svg = drawn([curve(algo="dqn", q="1"), curve(1.0, algo="dqn", q="2")], tmp_path)
-    assert svg.count("no episode ended") == 2  # once on either side
+    assert svg.count("no episode ended") == 1
+    assert "one seed" in svg  # no bands, and no second half that is the same
+    assert "IQM" not in svg
+
+
+@pytest.mark.parametrize(
+    ("seeds", "curves", "there"),
+    [
+        (1, 1, "one seed"),
+        (2, 1, "mean and one standard deviation"),
+        (3, 1, "mean and one standard deviation|IQM and 95 % interval"),
+        (3, 8, "mean|IQM"),  # too many for bands
+    ],
+)
+def test_the_headings_say_what_is_drawn(tmp_path, seeds, curves, there):
+    found = [curve(1.0, seeds, algo="tal", q="2", beta=str(i)) for i in range(curves)]
+    headings = re.findall(r">(one seed|mean[^<]*|IQM[^<]*)<", drawn(found, tmp_path))
+    assert "|".join(headings) == there
 
 
 def test_a_long_row_of_panels_is_broken_and_every_panel_is_there(tmp_path):
     curves = [curve(1.0, algo="dqn", q=str(q)) for q in range(10)]
     svg = drawn(curves, tmp_path)
-    assert [svg.count(f">q = {q}<") for q in range(10)] == [2] * 10
+    assert [svg.count(f">q = {q}<") for q in range(10)] == [1] * 10
     wide, tall = (float(re.search(rf'{side}="([\d.]+)pt"', svg)[1]) for side in ("width", "height"))
-    assert 2 < wide / tall < 4
+    assert 1 < wide / tall < 2

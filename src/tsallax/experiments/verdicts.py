@@ -55,7 +55,7 @@ def better(names: tuple[str, str], x: Scores, y: Scores, margin: float = NOTHING
     more, less, difference = compare(x, y)
     small = less <= LEVEL or compare([a - margin for a in x], y)[1] <= LEVEL
     verdict = NOT if small else HOLDS if more <= LEVEL else OPEN
-    return Check(verdict, f"{names[0]} > {names[1]}: by {difference:+.2f}, p = {more:.2g}")
+    return Check(verdict, f"{names[0]} > {names[1]}: by {_signed(difference)}, p = {more:.2g}")
 
 
 def not_worse(names: tuple[str, str], x: Scores, y: Scores) -> Check:
@@ -63,7 +63,7 @@ def not_worse(names: tuple[str, str], x: Scores, y: Scores) -> Check:
     difference = compare(x, y)[2]
     more, less, _ = compare([a + NOTHING for a in x], y)
     verdict = HOLDS if more <= LEVEL else NOT if less <= LEVEL else OPEN
-    text = f"{names[0]} >= {names[1]} - {NOTHING:g}: by {difference:+.2f}, p = {more:.2g}"
+    text = f"{names[0]} >= {names[1]} - {NOTHING:g}: by {_signed(difference)}, p = {more:.2g}"
     return Check(verdict, text)
 
 
@@ -120,3 +120,7 @@ def _differences(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         chosen = np.concatenate([np.arange(n)[None], drawn])
     sums = both[chosen].sum(1)
     return sums / n - (both.sum() - sums) / (len(both) - n)
+
+
+def _signed(x: float) -> str:
+    return f"{x:+.2f}" if abs(x) < 1e4 else f"{x:+.1e}"

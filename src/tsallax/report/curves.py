@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,19 +29,30 @@ PANELS = {
 
 def read_curves(metrics: Path, column: str) -> Curves:
     """One column of a `metrics.csv`."""
-    with metrics.open(newline="") as file:
-        reader = csv.DictReader(file)
-        names = list(reader.fieldnames or [])
-        varied = names[1 : names.index("step")]
-        table: dict[tuple[str, ...], dict[str, list]] = defaultdict(lambda: defaultdict(list))
-        for row in reader:
-            label = tuple(f"{name} = {float(row[name]):g}" for name in varied)
-            table[label][row["seed"]].append((int(row["step"]), float(row[column] or "nan")))
+    try:
+        table = _read_table(metrics, column)
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{metrics} is no whole table of metrics") from None
     curves = {}
     for label, seeds in table.items():
         series = np.array(list(seeds.values()))
         curves[label] = series[0, :, 0], series[:, :, 1]
     return curves
+
+
+def _read_table(
+    metrics: Path, column: str
+) -> dict[tuple[str, ...], dict[str, list[tuple[int, float]]]]:
+    """Of each combination of varied numbers, of each seed: steps and values."""
+    table: Any = defaultdict(lambda: defaultdict(list))
+    with metrics.open(newline="") as file:
+        reader = csv.DictReader(file)
+        names = list(reader.fieldnames or [])
+        varied = names[1 : names.index("step")]
+        for row in reader:
+            label = tuple(f"{name} = {float(row[name]):g}" for name in varied)
+            table[label][row["seed"]].append((int(row["step"]), float(row[column] or "nan")))
+    return table
 
 
 def smooth(values: np.ndarray, width: int) -> np.ndarray:

@@ -1,10 +1,11 @@
 """The picture of a study: panels by its rows and columns, twice.
 
 On the left as the paper draws them: mean and one standard deviation over seeds. On the right the
-interquartile mean with its 95 % bootstrap interval.
+interquartile mean with its 95 % bootstrap interval, if there are seeds enough for it to differ.
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -27,7 +28,6 @@ ACROSS = 4  # panels beside each other, on either side
 LETTER = 0.07  # inches of a letter in the legend
 CROWD = 8  # curves in a panel, from which on bands would hide them
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
-SIDES = {"mean and one standard deviation": "mean", "IQM and 95 % interval": "iqm"}
 
 
 def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[Path]:
@@ -43,15 +43,17 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
     styles = _styles(_values(curves, study.curves))
     tall = HEIGHT * len(grid)
     seeds = [len(curve.seeds) for curve in curves]
-    wide = max(2 * WIDTH * len(grid[0]) + 0.6, 7.0)
+    panels = Counter(_key(curve, (*study.rows, *study.columns)) for curve in curves)
+    sides = _sides(max(seeds), min(panels.values()) < CROWD)
+    wide = max(len(sides) * (WIDTH * len(grid[0]) + 0.3), 7.0)
     named = [", ".join(_words(study.curves, key)) for key in styles]
     beside = max(1, int(wide / (0.6 + LETTER * max(map(len, named)))))
     low = 0.2 + 0.2 * -(-len(styles) // beside)
     with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
         figure = Figure(figsize=(wide, tall + 0.8 + low), layout="constrained")
         parts: Any = figure.subfigures(2, 1, height_ratios=[tall + 0.8, low])
-        sides = parts[0].subfigures(1, 2, wspace=0.03)
-        for side, (words, kind) in zip(sides, SIDES.items(), strict=True):
+        places = parts[0].subfigures(1, len(sides), wspace=0.03, squeeze=False)[0]
+        for side, (words, kind) in zip(places, sides.items(), strict=True):
             side.suptitle(words, fontsize=9)
             _panels(side, study, curves, grid, kind, styles)
         if len(styles) > 1:
@@ -62,6 +64,14 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
             path = folder / f"{study.name}{suffix}"
             figure.savefig(path, dpi=110, metadata=about)
             yield path
+
+
+def _sides(seeds: int, banded: bool) -> dict[str, str]:
+    """What stands above each half, and its kind. Of one or two seeds the IQM is the mean."""
+    if seeds == 1:
+        return {"one seed": "mean"}
+    mean = {"mean and one standard deviation" if banded else "mean": "mean"}
+    return mean | ({"IQM and 95 % interval" if banded else "IQM": "iqm"} if seeds > 2 else {})
 
 
 def _grid(study: Study, curves: Sequence[Curve]) -> list[list[tuple[str, ...]]]:
@@ -108,7 +118,7 @@ def _legend(place: Any, styles: Styles, words: list[str], beside: int) -> None:
 def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: Styles) -> None:
     from matplotlib.ticker import EngFormatter
 
-    largest = 0.0
+    largest, lowest = 0.0, 0.0
     for curve in curves:
         steps, values = curve.iterations(study.metric)
         color, line = styles[_key(curve, study.curves)]
@@ -117,12 +127,15 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
         if len(curves) < CROWD:
             axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
         largest = max(largest, np.nanmax(np.abs(middle), initial=0.0))
+        lowest = min(lowest, np.nanmin(values, initial=0.0))
     if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
         words = "no episode ended" if study.metric == "episode_return" else "no values"
         axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color="grey")
         axes.tick_params(labelbottom=False, labelleft=False)
     if largest > GROWN:
         axes.set_yscale("symlog", linthresh=1.0)
+        if lowest == 0:  # a band may reach below what can be
+            axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
