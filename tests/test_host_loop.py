@@ -131,7 +131,7 @@ def test_the_folder_and_the_display_name_the_stopped(tmp_path, capsys):
         (["ALE/Pongg-v5"], "did you mean 'ALE/Pong-v5'"),
         (["no_such_package:Env-v0"], "no_such_package"),
         (["CartPole-v1", "--stack", "4"], "host loop"),
-        (["MinAtar/Breakout", "--loop", "host"], "MinAtar/Breakout cannot be made"),
+        (["MinAtar/Breakout", "--loop", "host"], "it has no host loop"),
         (["Pendulum-v1"], "only Discrete ones"),
         (["CartPole-v1", "--env-timeout", "-1", "--loop", "host"], "env_timeout"),
         (["FrozenLake-v1"], "FlattenObservation"),

@@ -71,7 +71,7 @@ class Fake:
         job = self.running.pop(0)
         end = self.script.get(job, ["done"]).pop(0) if self.script.get(job) else "done"
         if end in ("further", "back"):  # than it was before, then failed
-            job.path.mkdir(parents=True, exist_ok=True)
+            Folder(job.path, job.config, [], resume=job.path.exists()).close("failed")
             step = job.step() + (100 if end == "further" else -100)
             (job.path / "timing.csv").write_text(f"step\n{step},1,1\n")
             end = "failed"
