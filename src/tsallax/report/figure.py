@@ -102,6 +102,8 @@ def _panels(
             if not own:
                 axes.set_axis_off()
                 continue
+            if not any(before.axison for before in line[: list(line).index(axes)]):
+                axes.tick_params(labelleft=True)  # the first that is there, perhaps not of the line
             _panel(axes, study, own, kind, styles)
             axes.set_title(", ".join(_words(names, place)), fontsize=8)
     side.supxlabel("environment steps", fontsize=8)
