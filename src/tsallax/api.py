@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from tsallax.checks import suggest
 from tsallax.networks import Network, Params
 from tsallax.report.curves import Curves, plot_curves, read_curves
 from tsallax.training.config import RANGES, Config, grid, resolve, varied
@@ -187,9 +187,7 @@ def _model(run: Run, params: Params, cell: int) -> Model:
 def _field(name: str, value: Any) -> Any:
     """One number where a grid may stand, lists, and whole numbers such as 1e5 are welcome."""
     if name not in FIELDS:
-        near = get_close_matches(name, FIELDS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FIELDS)}"
-        raise ValueError(f"unknown setting {name!r}; {hint}")
+        raise ValueError(f"unknown setting {name!r}; {suggest(name, FIELDS)}")
     if name in RANGES:
         try:
             return tuple(np.atleast_1d(np.asarray(value, float)).tolist())

@@ -1,5 +1,8 @@
 """Errors for values that are known now; a value that is being traced passes unseen."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
@@ -24,3 +27,10 @@ def require_actions(name: str, x: ArrayLike) -> None:
     shape = np.shape(x)
     if not shape or shape[-1] == 0:
         raise ValueError(f"the last axis of {name} is the actions: at least one, not shape {shape}")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """For an unknown name: the nearest one, or all there are."""
+    known = list(known)
+    near = get_close_matches(name, known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

@@ -32,6 +32,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tsallax.checks import suggest
 from tsallax.training.config import CLOSED, RANGES, Config, resolve
 
 FIELDS = {f.name: f for f in dataclasses.fields(Config)}
@@ -78,9 +79,7 @@ def names() -> list[str]:
 def load(name: str) -> Study:
     """One that comes with the package."""
     if name not in names():
-        near = get_close_matches(name, names(), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names())}"
-        raise ValueError(f"there is no study {name!r}; {hint}")
+        raise ValueError(f"there is no study {name!r}; {suggest(name, names())}")
     return parse((_folder() / f"{name}.toml").read_text(), name)
 
 

@@ -1,10 +1,10 @@
 """The table of algorithms: it drives the command line, the contract tests and the docs."""
 
-import difflib
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from tsallax.checks import suggest
 from tsallax.operators import targets
 from tsallax.operators.targets import boltzmann, hard
 from tsallax.types import HParams, Policy, Target
@@ -125,9 +125,7 @@ ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}
 
 def get_algorithm(name: str) -> Algorithm:
     if name not in ALGORITHMS:
-        near = difflib.get_close_matches(name.lower(), ALGORITHMS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ALGORITHMS)}"
-        raise ValueError(f"unknown algorithm {name!r}; {hint}")
+        raise ValueError(f"unknown algorithm {name!r}; {suggest(name.lower(), ALGORITHMS)}")
     return ALGORITHMS[name]
 
 

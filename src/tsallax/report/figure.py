@@ -97,13 +97,15 @@ def _panels(
     shape = {"sharex": "row" if alike else False, "sharey": "row" if alike and returns else False}
     panels = side.subplots(len(grid), len(grid[0]), squeeze=False, **shape)
     for line, places in zip(panels, grid, strict=True):
+        labelled = False  # the line, by the first panel that is there
         for axes, place in zip_longest(line, places):
             own = [curve for curve in curves if _key(curve, names) == place]
             if not own:
                 axes.set_axis_off()
                 continue
-            if not any(before.axison for before in line[: list(line).index(axes)]):
-                axes.tick_params(labelleft=True)  # the first that is there, perhaps not of the line
+            if not labelled:
+                axes.tick_params(labelleft=True)
+                labelled = True
             _panel(axes, study, own, kind, styles)
             axes.set_title(", ".join(_words(names, place)), fontsize=8)
     side.supxlabel("environment steps", fontsize=8)
