@@ -41,7 +41,7 @@ def make_params(outputs: int) -> list[Dense]:
 def make_learner(head: str) -> Learner:
     """A learner whose target network is not its network, with unused moments."""
     old, new = (make_params(math.prod(HEADS[head])) for _ in range(2))
-    return Learner(new, old, OPTIMISERS["rmsprop"].init(new))
+    return Learner(new, old, OPTIMISERS["rmsprop"]().init(new))
 
 
 LEARNERS = {head: make_learner(head) for head in HEADS}

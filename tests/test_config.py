@@ -33,6 +33,29 @@ def test_paper_and_sb3_choices():
     assert (sb3.loss, sb3.max_grad_norm, sb3.warmup, sb3.acting) == (
         "huber", (10.0,), 50_000, "argmax",
     )  # fmt: skip
+    assert (paper.random_warmup, sb3.random_warmup) == (False, True)
+
+
+def test_sb3_is_a_set_per_domain():
+    games, atari = (
+        resolve(Config(env, choices="sb3")) for env in ("MinAtar/Breakout", "ALE/Pong-v5")
+    )
+    assert (games.loss, games.warmup, games.max_grad_norm) == ("huber", 5_000, (math.inf,))
+    assert (games.optimiser, games.optimiser_eps) == ("rmsprop", 0.01)
+    assert (atari.optimiser_eps, atari.max_grad_norm) == (0.01 / 32, (math.inf,))
+    assert (atari.episodic_life, atari.acting) == (True, "argmax")
+    quantile = resolve(Config("CartPole-v1", choices="sb3", head="quantile"))
+    assert (quantile.optimiser_eps, quantile.max_grad_norm) == (0.01 / 32, (math.inf,))
+    assert quantile.episodic_life is None
+    assert resolve(Config("CartPole-v1", choices="sb3")).optimiser_eps == 1e-8
+
+
+def test_zoo_learns_from_the_start_with_as_many_updates_as_steps():
+    zoo = resolve(Config("LunarLander-v3", choices="zoo"))
+    assert (zoo.warmup, zoo.updates, zoo.train_period) == (128, 4, 4)
+    assert (zoo.loss, zoo.acting) == ("huber", "argmax")
+    with pytest.raises(ValueError, match="for the preset gym"):
+        resolve(Config("MinAtar/Breakout", choices="zoo"))
 
 
 def test_user_over_algorithm_over_preset():
@@ -55,7 +78,7 @@ def test_resolving_twice_changes_nothing():
 
 def test_every_traced_number_is_a_field():
     fields = {f.name for f in dataclasses.fields(Config)}
-    assert set(HParams._fields) - {"epsilon_steps"} == set(RANGES) <= fields
+    assert set(HParams._fields) - {"epsilon_steps", "random_steps"} == set(RANGES) <= fields
 
 
 def test_grid():

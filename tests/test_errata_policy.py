@@ -84,6 +84,27 @@ def test_2_sum_of_the_weights_at_three_halves():
         close(paper([0.0, -gap, -99.0, -99.0], 1.5).sum(), total, 1e-4)
 
 
+@pytest.mark.parametrize(("q", "gap"), [(3.0, 0.75), (4.0, 2 / 3)])
+def test_2_without_the_indicator_two_actions_count(q, gap):
+    """Eq. 7 to the letter: psi~ is that of one action, and another above it counts as well.
+
+    With one action in S, `psi~ = z_(1) - kq/(q-1)`: a gap below `kq/(q-1)` (0.75 at q = 3, 2/3 at
+    q = 4) leaves a second bracket positive. At a tie both have the weight c, and their sum is 2 c.
+    """
+    far = [-9.0, -9.0]
+    close(paper([0.0, -gap - 1e-3, *far], q, method="literal"), [weight(q), 0, 0, 0])
+    second = (gap / 2) ** (1 / (q - 1))
+    close(paper([0.0, -gap / 2, *far], q, method="literal"), [weight(q), second, 0, 0])
+    close(paper([0.0, 0.0, *far], q, method="literal").sum(), 2 * weight(q))
+    close(paper([0.0, -gap / 2, *far], q), [weight(q), 0, 0, 0])
+
+
+def test_2_the_indicator_changes_nothing_up_to_two():
+    """There C <= 0: an action above psi~ is in S."""
+    for q in (1.2, 1.5, 1.8):
+        close(paper(Q_ROWS, q, method="literal"), paper(Q_ROWS, q))
+
+
 # 3. The index of the support test ----------------------------------------------------------------
 
 

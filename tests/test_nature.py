@@ -89,7 +89,7 @@ def make_learner(key) -> Learner:
     """A target network of its own."""
     k_params, k_target = jax.random.split(key)
     params = NETWORK.init(k_params)
-    return Learner(params, NETWORK.init(k_target), OPTIMISERS["adam"].init(params))
+    return Learner(params, NETWORK.init(k_target), OPTIMISERS["adam"]().init(params))
 
 
 def assert_close(ours, expected):
@@ -105,7 +105,7 @@ def test_quantiles_are_torchs():
 
 def test_update_is_torchs():
     params = from_torch()
-    learner = Learner(params, params, OPTIMISERS["adam"].init(params))
+    learner = Learner(params, params, OPTIMISERS["adam"]().init(params))
     hp = HParams(gamma=0.99, learning_rate=1e-3)
     learner, loss = make_update("dqn")(learner, BATCH, hp, jax.random.key(0))
     np.testing.assert_allclose(loss, GOLDEN["loss"], rtol=1e-5)

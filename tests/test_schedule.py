@@ -89,6 +89,33 @@ def test_epsilon_is_linear_then_constant():
     np.testing.assert_allclose(reported, [1 - 0.8 * 6 / 16, 0.2, 0.2], rtol=1e-6)
 
 
+def test_actions_are_uniformly_random_before_learning_starts():
+    steps = jnp.array([0, 7, 8, 16])
+    found = jax.vmap(epsilon_at, (0, None))(steps, HP._replace(random_steps=8.0))
+    np.testing.assert_allclose(found, [1, 1, 0.6, 0.2], rtol=1e-6)
+
+
+def test_several_updates_follow_each_train_period():
+    """Each draws its own batch and its own key; the loss is the mean over all of them."""
+
+    def update(learner, batch, hp, key, known):
+        done = learner.params["updates"]
+        page = jnp.stack([throw(key), batch.observation[0, 0]])
+        pages = learner.params["pages"].at[done].set(page)
+        return learner._replace(params={"updates": done + 1, "pages": pages}), done.astype(float)
+
+    agent = diary_agent()._replace(update=update)
+    loop = make_loop(clock(), agent, make_ring(100, None), Schedule(1, 3, updates=4))
+    cycle = jax.jit(lambda state: loop.cycle(state, HP, Period(4, 2, False, 3, most=2)))
+    state, metrics = cycle(loop.init(jax.random.key(0)))
+    pages = np.asarray(state.learner.params["pages"])[:8]
+    assert state.learner.params["updates"] == 8
+    assert state.step == 18
+    assert len(set(pages[:, 0])) == 8
+    assert len(set(pages[:, 1])) > 4
+    np.testing.assert_allclose(metrics.loss, np.mean(range(8)))
+
+
 def test_the_target_is_copied_at_the_end_of_a_cycle():
     copies = [int(state.learner.moments) for state, _ in diary()]
     targets = [int(state.learner.target_params["updates"]) for state, _ in diary()]

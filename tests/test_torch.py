@@ -67,7 +67,7 @@ def test_updates_are_torchs(case):
     kind, optimiser, loss, *_ = case.split("-")
     hp = CASES[case]._replace(gamma=0.0)
     params = from_torch(kind, golden(case, "init"))
-    learner = Learner(params, params, OPTIMISERS[optimiser].init(params))
+    learner = Learner(params, params, OPTIMISERS[optimiser]().init(params))
     update = make_update(kind, optimiser, loss)
     losses = []
     for i in range(3):
@@ -134,7 +134,7 @@ def test_every_layer_has_its_own_bound_and_key(network, fan_in):
 
 def test_rmsprop_stays_finite_on_a_gradient_that_settles():
     """Its variance then rounds to somewhat less than 0 in float32: optax's form gives NaN."""
-    transform = OPTIMISERS["rmsprop"]
+    transform = OPTIMISERS["rmsprop"]()
     settled = 10 ** jnp.linspace(-3, 2, 1000)
 
     def step(moments, t):

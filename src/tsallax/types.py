@@ -27,6 +27,7 @@ class HParams(NamedTuple):
     epsilon: Traced = 0.01  # share of uniform actions at the start
     epsilon_end: Traced = 0.01  # and after the decay, which is linear
     epsilon_steps: Traced = 1.0  # length of the decay
+    random_steps: Traced = 0.0  # actions are uniformly random before this step
 
 
 class Bootstrap(NamedTuple):

@@ -14,7 +14,11 @@ from tsallax.operators import Algorithm, action_values
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
 
-def centred_rmsprop(decay: float, eps: float) -> optax.GradientTransformation:
+def adam(eps: float = 1e-8) -> optax.GradientTransformation:
+    return optax.scale_by_adam(b1=0.9, b2=0.999, eps=eps)
+
+
+def centred_rmsprop(eps: float = 0.01, decay: float = 0.95) -> optax.GradientTransformation:
     """`g / (sqrt(E[g^2] - E[g]^2) + eps)`, as torch computes it but for one thing.
 
     The variance of a constant gradient may round below 0; its root is 0 here, and NaN in torch.
@@ -37,9 +41,9 @@ def centred_rmsprop(decay: float, eps: float) -> optax.GradientTransformation:
     return optax.GradientTransformation(init, update)
 
 
-OPTIMISERS: dict[str, optax.GradientTransformation] = {
-    "adam": optax.scale_by_adam(b1=0.9, b2=0.999, eps=1e-8),
-    "rmsprop": centred_rmsprop(decay=0.95, eps=0.01),  # MinAtar's
+OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
+    "adam": adam,
+    "rmsprop": centred_rmsprop,  # MinAtar's
 }
 LOSSES = {"squared": operators.squared, "huber": operators.huber}
 ACTING = ("pi", "argmax")
@@ -67,6 +71,7 @@ def make_agent(
     method: policies.Method = "exact",
     q: float | None = None,
     optimiser: str = "adam",
+    optimiser_eps: float | None = None,
     loss: str = "squared",
     acting: str = "pi",
     shared_draw: bool = True,
@@ -80,6 +85,7 @@ def make_agent(
         method: how the Tsallis policy is computed.
         q: in the place of `hp.q`, see `policies.make_policy`.
         optimiser: `adam` or `rmsprop`.
+        optimiser_eps: added to the root of the second moment; the optimiser's own if None.
         loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
         acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.
         shared_draw: SAL draws once an update (True) or once a sample.
@@ -90,7 +96,7 @@ def make_agent(
             raise ValueError(f"there is no {name!r}: one of {', '.join(table)}")
     tsallis = policies.make_policy(method, q)
     own_policy: Policy = algorithm.policy or tsallis
-    transform = OPTIMISERS[optimiser]
+    transform = OPTIMISERS[optimiser](**({} if optimiser_eps is None else {"eps": optimiser_eps}))
     error_loss = LOSSES[loss]
 
     def init(key: PRNGKeyArray) -> Learner:

@@ -10,7 +10,7 @@ def run() -> None:
     from tsallax import envs
     from tsallax.envs.atari import GAMES
     from tsallax.operators import ALGORITHMS
-    from tsallax.training.config import CHOICES, PRESETS
+    from tsallax.training.presets import CHOICES, PRESETS
 
     console = Console()
     table = Table(title="algorithms", title_justify="left", box=None, header_style="dim")
@@ -26,7 +26,10 @@ def run() -> None:
     console.print(
         "  any other id of Gymnasium with discrete actions, or package:Name-v0", highlight=False
     )
-    for title, group in (("presets", PRESETS), ("choices", CHOICES)):
+    choices = {
+        f"{name}, {preset}": own for name, by in CHOICES.items() for preset, own in by.items()
+    }
+    for title, group in (("presets", PRESETS), ("choices", choices)):
         console.print(f"\n{title}")
         for name, fields in group.items():
             words = ", ".join(f"{k} {_short(v)}" for k, v in fields.items())

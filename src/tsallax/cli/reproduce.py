@@ -13,7 +13,7 @@ from tsallax.experiments.study import load, names
 @one_line
 def run(
     studies: Annotated[tuple[str, ...], tyro.conf.Positional],
-    scale: Literal["smoke", "quick", "full"] = "quick",
+    scale: Literal["smoke", "quick", "long", "full"] = "quick",
     out: Path = Path("results"),
     where: Annotated[Where, tyro.conf.arg(name="")] = Where(),  # noqa: B008
 ) -> int:
@@ -24,7 +24,8 @@ def run(
 
     Args:
         studies: which; `all` for all of them.
-        scale: smoke (a test), quick (hours) or full (the paper's steps and seeds).
+        scale: smoke (a test), quick (hours), long (the paper's steps, fewer seeds) or full (the
+            paper's steps and seeds).
         out: the folder of the results.
         where: who does the work.
     """

@@ -34,6 +34,7 @@ class Where:
     address: str = ""  # of a Ray cluster; left open, one is started here
     gpus: float = 0.0  # of each Ray task
     draw_only: bool = False  # run nothing: tables and pictures of what is done
+    seeds: int = 0  # of each setting; by the study if left open. More of them keep what is done
 
 
 class Board:
@@ -92,8 +93,8 @@ class Board:
 
 
 def check(where: Where) -> None:
-    if min(where.workers, where.width, where.gpus) < 0:
-        raise ValueError("--workers, --width and --gpus cannot be negative")
+    if min(where.workers, where.width, where.gpus, where.seeds) < 0:
+        raise ValueError("--workers, --width, --gpus and --seeds cannot be negative")
     if where.executor != "ray" and (where.address or where.gpus):
         raise ValueError("--address and --gpus are Ray's: give --executor ray as well")
 
@@ -109,7 +110,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
         command: that makes a study's table; {} stands for its name.
     """
     check(where)
-    plans = {study.name: settings(study, scale) for study in studies}
+    plans = {study.name: settings(study, scale, where.seeds) for study in studies}
     runs = out / RUNS
     jobs = {n: make_jobs(plan, runs, where.width) for n, plan in plans.items()}
     every = list(dict.fromkeys(job for own in jobs.values() for job in own))

@@ -26,7 +26,7 @@ def core_hours(jobs: Iterable[Job]) -> float:
         kind = (config.env, config.network, config.hidden, config.batch, config.head)
         if kind not in costs:
             costs[kind] = operations(config)
-        total += costs[kind] * job.steps / config.train_period
+        total += costs[kind] * job.steps * config.updates / config.train_period
     return total / matmul_rate() / 3600 if total else 0.0
 
 

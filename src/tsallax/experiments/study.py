@@ -119,12 +119,17 @@ def parse(text: str, name: str) -> Study:
     return Study(name, str(table.get("title", name)), blocks, scales=scales, **own)
 
 
-def settings(study: Study, scale: str = "") -> list[Setting]:
-    """Every setting of the study at a scale, resolved; the same one twice is one."""
+def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
+    """Every setting of the study at a scale, resolved; the same one twice is one.
+
+    `seeds`, unless it is 0, is in the place of the scale's own number.
+    """
     if scale and scale not in study.scales:
         there = ", ".join(study.scales) or "none"
         raise ValueError(f"{study.name} has no scale {scale!r}; there are: {there}")
     rules = study.scales.get(scale, [])
+    if seeds:
+        rules = [{**rule, "seeds": seeds} for rule in rules or [{}]]
     found = [
         setting
         for block in study.blocks

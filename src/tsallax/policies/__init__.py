@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from tsallax import checks
 from tsallax.policies.approximate import (
     linear_policy,
+    literal_policy,
     normalise,
     paper_normalised_policy,
     paper_policy,
@@ -45,13 +46,14 @@ __all__ = [
     "tsallis_value",
 ]
 
-Method = Literal["exact", "paper", "paper-normalised", "linear", "printed"]
+Method = Literal["exact", "paper", "paper-normalised", "linear", "literal", "printed"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 _APPROXIMATIONS: dict[str, Callable] = {
     "paper": paper_policy,
     "paper-normalised": paper_normalised_policy,
     "linear": linear_policy,
+    "literal": literal_policy,
     "printed": printed_policy,
 }
 
@@ -76,8 +78,9 @@ def tsallis_policy(
         alpha: weight of the entropy, positive.
         k: the entropy's own factor, positive: 1/2 in the paper.
         method: `exact`, or one of the paper's approximations: `paper` (eq. 7; does not sum to
-            one), `paper-normalised`, `linear`, `printed` (the main text's constant). At q = 1, 2
-            and inf all of them are the closed form.
+            one), `paper-normalised`, `linear`, `literal` (eq. 7 without the indicator of its
+            support), `printed` (the main text's constant). At q = 1, 2 and inf all of them are the
+            closed form.
 
     Bad numbers raise `ValueError` where they are concrete. Where they are traced: `alpha <= 0`,
     `k <= 0`, and for `exact` and `linear` `q <= 0`, give the greedy policy; an action value of

@@ -39,6 +39,20 @@ def printed_policy(
     return _root(z, q, k, k * q - 2 * k * q / (q - 2))
 
 
+def literal_policy(
+    z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
+) -> Float[Array, "*batch A"]:
+    """Eq. 7 to the letter: `[z - psi~]+^(1/(q-1))` of *every* action, in S or not.
+
+    The text defines S through psi~ alone, and eq. 7 has no indicator of it. Where C > 0 (q > 2) an
+    action outside S may lie above psi~: at q = 3 two of them up to a gap of 0.75 alpha.
+    """
+    z, constant = z - jnp.max(z, -1, keepdims=True), _constant(q, k)
+    psi = _threshold(z, *_support(z, k * q, constant), k * q, constant)
+    above = z > psi
+    return jnp.where(above, jnp.where(above, z - psi, 1) ** (1 / (q - 1)), 0)
+
+
 def linear_policy(
     z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
 ) -> Float[Array, "*batch A"]:
@@ -75,10 +89,15 @@ def _bracket(z, q, k, constant) -> tuple[Bool[Array, "*batch A"], Float[Array, "
     """S, and `z - psi~` on it, `psi~ = (sum_S z - kq)/K + constant`; 1 outside S."""
     z = z - jnp.max(z, -1, keepdims=True)
     S, K = _support(z, k * q, constant)
-    psi = (jnp.sum(jnp.where(S, z, 0), -1, keepdims=True) - k * q) / K + constant
+    psi = _threshold(z, S, K, k * q, constant)
     # A bracket that rounds to 0 counts as outside S: for q < 1 its root would be infinite.
     inside = S & (z > psi)
     return inside, jnp.where(inside, z - psi, 1)
+
+
+def _threshold(z, S, K, kq, constant) -> Float[Array, "*batch 1"]:
+    """`psi~ = (sum_S z - kq)/K + constant`."""
+    return (jnp.sum(jnp.where(S, z, 0), -1, keepdims=True) - kq) / K + constant
 
 
 def _support(z, kq, constant) -> tuple[Bool[Array, "*batch A"], Float[Array, "*batch 1"]]:

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
 
-from tsallax.training.presets import CHOICES, COMMON, PRESETS
+from tsallax.training.presets import COMMON, OPTIMISER_EPS, PRESETS, silent_choices
 
 PresetName = Literal["auto", "gym", "minatar", "atari"]
-ChoicesName = Literal["paper", "sb3"]
+ChoicesName = Literal["paper", "sb3", "zoo"]
 Numbers = tuple[float, ...]
 
 # The q for which a policy has a closed form, whatever its method.
@@ -49,9 +49,10 @@ class Config:
     first_seed: int = 0  # the others follow it
     steps: int = 100_000  # environment steps of each seed
     preset: PresetName = "auto"  # Table 1, 2 or 3 of the paper; auto goes by the environment
-    choices: ChoicesName = "paper"  # what the paper does not say: as printed, or as SB3 does
+    # what the paper does not say: as printed, as Stable-Baselines3 did, or as rl-zoo's settings
+    choices: ChoicesName = "paper"
     # the Tsallis policy: exact for every q > 0, or one of the paper's approximations
-    policy: Literal["exact", "paper", "paper-normalised", "linear", "printed"] = "exact"
+    policy: Literal["exact", "paper", "paper-normalised", "linear", "literal", "printed"] = "exact"
     q: Numbers = ()  # entropic index: 2, or the algorithm's own
     alpha: Numbers = ()  # weight of the entropy
     beta: Numbers = ()  # weight of the advantage or the log-policy
@@ -73,13 +74,16 @@ class Config:
     )
     hidden: tuple[int, ...] = ()  # widths of the fully connected layers
     optimiser: Literal["auto", "adam", "rmsprop"] = "auto"  # by the preset
+    optimiser_eps: float | None = None  # added to the root of the second moment
     loss: Literal["auto", "squared", "huber"] = "auto"  # by the choices
     acting: Literal["auto", "pi", "argmax"] = "auto"  # epsilon-greedy over pi, or over argmax Q
     batch: int = 0  # transitions an update, by the preset
     buffer: int = 0  # transitions kept, of each seed
     train_period: int = 0  # C: environment steps an update
     target_period: int = 0  # I: environment steps a copy of the target network
+    updates: int = 0  # gradient updates per train period
     warmup: int = 0  # steps before the first update, at least one batch
+    random_warmup: bool | None = None  # uniformly random actions until the first update
     stack: int = 0  # frames that make an observation: 4 for Atari, elsewhere none if left open
     clip_rewards: bool | None = None  # to [-1, 1], for the learner; returns are reported raw
     loop: Literal["auto", "compiled", "host"] = "auto"  # compiled where the environment allows it
@@ -121,7 +125,11 @@ def resolve(config: Config) -> Config:
     if preset == "auto":
         small = config.env.startswith("MinAtar/")
         preset = "atari" if kind == "atari" else "minatar" if small else "gym"
-    filling = {**COMMON, **CHOICES[config.choices], **PRESETS[preset], "preset": preset}
+    head = config.head if config.head != "auto" else PRESETS[preset].get("head", "scalar")
+    filling = {**COMMON, **PRESETS[preset], "preset": preset}
+    filling |= silent_choices(config.choices, preset, head)
+    if kind != "atari":
+        filling.pop("episodic_life", None)
     filling["loop"] = "compiled" if kind == "native" else "host"
     if preset == "gym" and config.env.startswith("CartPole"):
         filling["target_period"] = 1000
@@ -132,6 +140,8 @@ def resolve(config: Config) -> Config:
         if f.name in filling and _is_open(getattr(config, f.name))
     }
     config = dataclasses.replace(config, **open_fields)
+    if config.optimiser_eps is None:
+        config = dataclasses.replace(config, optimiser_eps=OPTIMISER_EPS[config.optimiser])
     _check_kinds(config)
     _validate(config)
     if row.policy and config.q != ((row.defaults["q"],) if "q" in row.defaults else config.q[:1]):
@@ -173,7 +183,7 @@ def _check_kinds(config: Config) -> None:
 
 def _validate(config: Config) -> None:
     positive = ("seeds", "steps", "quantiles", "batch", "buffer", "train_period", "target_period")
-    for name in (*positive, "eval_episodes"):
+    for name in (*positive, "updates", "eval_episodes"):
         if getattr(config, name) < 1:
             raise ValueError(f"{name} must be at least 1, not {getattr(config, name)}")
     for name in ("first_seed", "eval_every", "warmup", "stack", "save_steps"):
@@ -202,6 +212,8 @@ def _validate(config: Config) -> None:
         raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
     if config.loop == "host" and config.buffer < 2:
         raise ValueError("buffer must be at least 2 on the host, not 1")
+    if config.optimiser_eps is None or not 0 <= config.optimiser_eps < math.inf:
+        raise ValueError(f"optimiser_eps must be 0 or more, not {config.optimiser_eps}")
     if config.sticky is not None and not 0 <= config.sticky <= 1:
         raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
     for name in ("env_timeout", "save_seconds"):

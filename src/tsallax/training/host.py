@@ -123,7 +123,8 @@ class HostLoop:
                 for step in range(int(state.step[0]), int(state.step[0]) + length):
                     self._environment_step(state, step)
                     if (step + 1) % config.train_period == 0 and step + 1 > config.warmup:
-                        losses.append(self._update(state, step))
+                        for i in range(config.updates):
+                            losses.append(self._update(state, step, i))
                     if tick:
                         tick(step + 1)
                 yield state, self._close_period(state, losses, bool(shape["copy"]))
@@ -180,9 +181,11 @@ class HostLoop:
         _add(state.replay, state.alive, action, reward, moves)
         state.episodes.add(moves.reward, moves.over & state.alive)
 
-    def _update(self, state: HostState, step: int) -> Float[Cells, "cells"]:
-        batch = state.replay.sample(draws(self.seeds, step), self.config.batch)
-        state.held, loss = self.programs.update(state.held, batch, step)
+    def _update(self, state: HostState, step: int, i: int) -> Float[Cells, "cells"]:
+        """The i-th update after this step."""
+        draw = step + i * self.config.steps  # the same for no two updates
+        batch = state.replay.sample(draws(self.seeds, draw), self.config.batch)
+        state.held, loss = self.programs.update(state.held, batch, draw)
         bad = ~np.isfinite(loss) & (state.diverged < 0)
         state.diverged = np.where(bad, step + 1, state.diverged)
         return loss

@@ -4,6 +4,7 @@ Nested loops instead of branches: target period > train period > environment ste
 the update would copy the carry, replay included (docs/jax-versions.md).
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -26,6 +27,7 @@ class Schedule(NamedTuple):
     train_period: int  # C, environment steps an update
     clip_rewards: bool = False
     reuse: bool = False  # the target network's values, within a target period
+    updates: int = 1  # per train period
 
 
 class Episode(NamedTuple):
@@ -75,7 +77,7 @@ class Draws(NamedTuple):
     """The randomness of a block: drawn for the whole period, so that what it will need is known."""
 
     steps: PRNGKeyArray
-    slots: Int[Array, "batch"]
+    slots: Int[Array, "updates batch"]
     update: PRNGKeyArray
 
 
@@ -98,9 +100,10 @@ class Loop(NamedTuple):
 
 
 def epsilon_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
-    """Linear from `epsilon` to `epsilon_end` over `epsilon_steps`."""
+    """1 for the first `random_steps`; else linear from `epsilon` to `epsilon_end`."""
     share = jnp.clip(step / hp.epsilon_steps, 0, 1)
-    return hp.epsilon + share * (hp.epsilon_end - hp.epsilon)
+    decayed = hp.epsilon + share * (hp.epsilon_end - hp.epsilon)
+    return jnp.where(step < hp.random_steps, 1.0, decayed)
 
 
 def first_bad(
@@ -199,16 +202,32 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
     def block(
         run: RunState, known: Array | None, draws: Draws, hp: HParams, number: Count
     ) -> tuple[RunState, Array | None, Float[Array, ""]]:
-        """C environment steps and one update."""
+        """C environment steps and the updates that follow them, with their mean loss."""
         fresh = replay.newest(run.replay, schedule.train_period)
         run = steps(run, hp, draws.steps, number)
-        batch = replay.take(run.replay, draws.slots, run.observation)
-        ends = None
         if known is not None:
             seen = replay.look(run.replay, fresh, run.observation)
             known = known.at[fresh].set(agent.atoms(run.learner.target_params, seen))
-            ends = known[draws.slots], known[replay.following(run.replay, draws.slots)]
-        learner, loss = agent.update(run.learner, batch, hp, draws.update, ends)
+
+        def update(learner: Learner, slots: Int[Array, "batch"], key: PRNGKeyArray):
+            batch = replay.take(run.replay, slots, run.observation)
+            ends = None
+            if known is not None:
+                ends = known[slots], known[replay.following(run.replay, slots)]
+            return agent.update(learner, batch, hp, key, ends)
+
+        def one_of_several(i, carry):
+            learner, total = carry
+            key = jax.random.fold_in(draws.update, i)
+            learner, loss = update(learner, draws.slots[i], key)
+            return learner, total + loss
+
+        if schedule.updates == 1:
+            learner, loss = update(run.learner, draws.slots[0], draws.update)
+        else:
+            first = (run.learner, jnp.zeros(()))
+            learner, total = jax.lax.fori_loop(0, schedule.updates, one_of_several, first)
+            loss = total / schedule.updates
         diverged = first_bad(run.diverged, loss, run.step)
         return run._replace(learner=learner, diverged=diverged), known, loss
 
@@ -219,7 +238,8 @@ def make_loop(env: Environment, agent: Agent, replay: Ring, schedule: Schedule) 
         every = jnp.arange(period.most)
         keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i), 3))(every)
         added = run.replay.added + schedule.train_period * (1 + every)
-        draw = jax.vmap(lambda k, n: replay.draw(k, schedule.batch, n))
+        several = schedule.updates, schedule.batch
+        draw = jax.vmap(lambda k, n: replay.draw(k, math.prod(several), n).reshape(several))
         draws = Draws(keys[:, 0], draw(keys[:, 1], added), keys[:, 2])
         known = None
         if schedule.reuse:

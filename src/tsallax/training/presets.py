@@ -51,9 +51,44 @@ PRESETS: dict[str, dict[str, Any]] = {
         "clip_rewards": True,
     },
 }
-COMMON: dict[str, Any] = {"head": "scalar", "clip_rewards": False}
-# The text is silent on these: as it prints its loss, or as its base library did then.
-CHOICES: dict[str, dict[str, Any]] = {
-    "paper": {"loss": "squared", "max_grad_norm": (math.inf,), "acting": "pi", "warmup": 0},
-    "sb3": {"loss": "huber", "max_grad_norm": (10.0,), "acting": "argmax", "warmup": 50_000},
+COMMON: dict[str, Any] = {"head": "scalar", "clip_rewards": False, "updates": 1}
+OPTIMISER_EPS = {"adam": 1e-8, "rmsprop": 0.01}
+# The text is silent on these.
+# paper: as the text prints its loss.
+# sb3: as the base library of each domain did then: Stable-Baselines3 1.1 to 1.5 (gym), the QR-DQN
+#   of sb3-contrib (quantiles, Atari), the game authors' own configuration (MinAtar; appendix B.2).
+# zoo: as rl-zoo's entries of 2021, which Table 1 resembles: learning from the start, with as many
+#   updates as environment steps.
+_PRINTED = {
+    "loss": "squared",
+    "max_grad_norm": (math.inf,),
+    "acting": "pi",
+    "warmup": 0,
+    "random_warmup": False,
 }
+_SB3 = {
+    "loss": "huber",
+    "max_grad_norm": (10.0,),
+    "acting": "argmax",
+    "warmup": 50_000,
+    "random_warmup": True,
+}
+_QUANTILE = {"max_grad_norm": (math.inf,), "optimiser_eps": 0.01 / 32}  # of sb3-contrib's QR-DQN
+CHOICES: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": dict.fromkeys(PRESETS, _PRINTED),
+    "sb3": {
+        "gym": _SB3,
+        "minatar": {**_SB3, "max_grad_norm": (math.inf,), "warmup": 5_000},
+        "atari": {**_SB3, "episodic_life": True},
+    },
+    "zoo": {"gym": {**_SB3, "warmup": 0, "random_warmup": False, "updates": 4}},
+}
+
+
+def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
+    """What a set of choices says about a domain and a kind of head."""
+    if preset not in CHOICES[choices]:
+        there = ", ".join(CHOICES[choices])
+        raise ValueError(f"the choices {choices!r} are for the preset {there}, not {preset}")
+    quantile = _QUANTILE if head == "quantile" and choices != "paper" else {}
+    return {**CHOICES[choices][preset], **quantile}

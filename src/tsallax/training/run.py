@@ -162,7 +162,9 @@ def compiled_parts(
     agent = own_agent(config, q, observation, env.num_actions, network)
     # The values of every stored state are kept; their quantiles would fill the memory.
     reuse = len(head_of(network, observation)) == 1
-    schedule = Schedule(config.batch, config.train_period, bool(config.clip_rewards), reuse)
+    schedule = Schedule(
+        config.batch, config.train_period, bool(config.clip_rewards), reuse, config.updates
+    )
     loop = make_loop(env, agent, make_ring(config.buffer, env.time_limit), schedule)
     return env, observation, agent, loop
 
@@ -233,6 +235,7 @@ def own_agent(
         method=config.policy,
         q=q,
         optimiser=config.optimiser,
+        optimiser_eps=config.optimiser_eps,
         loss=config.loss,
         acting=config.acting,
         shared_draw=config.sal_draw == "update",
@@ -255,6 +258,9 @@ def make_cells(config: Config) -> list[Cell]:
 
 
 def stack_hparams(config: Config, cells: list[Cell]) -> HParams:
-    decay = config.epsilon_fraction * config.steps
-    rows = [make_hparams(config.algo, epsilon_steps=decay, **cell.numbers) for cell in cells]
+    exploration = {
+        "epsilon_steps": config.epsilon_fraction * config.steps,
+        "random_steps": config.warmup if config.random_warmup else 0,
+    }
+    rows = [make_hparams(config.algo, **exploration, **cell.numbers) for cell in cells]
     return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, jnp.float32) for v in x]), *rows)
