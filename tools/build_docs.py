@@ -1,9 +1,13 @@
 """Build the documentation site: `python tools/build_docs.py`, or `make docs`.
 
-The Markdown is gathered under build/docs first: README.md is the front page, the API reference is
-written, files outside docs/ that a page links to become pages of source, and a name such as
-`tsallax.policies.softmax` becomes a link to its entry. Then zensical makes HTML of it, strictly: a
-link or an anchor that leads nowhere ends the build.
+The Markdown is gathered under build/docs first: README.md becomes the front page, what is said of
+the algorithms and the API reference are generated, files outside docs/ that a page links to become
+pages of source, and a name such as `tsallax.policies.softmax` becomes a link to its entry. Then
+zensical makes HTML of it, strictly: a link or an anchor that leads nowhere fails the build.
+
+    python tools/build_docs.py --write-tables
+
+writes only what is generated from the table of algorithms back to the files of docs/.
 """
 
 import functools
@@ -19,14 +23,16 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools import reference  # noqa: E402
+from tools import algorithm_docs, family, reference  # noqa: E402
 
 from tsallax.report.explorer import explorer_page  # noqa: E402
 
-STAGE = ROOT / "build" / "docs"
+BUILD, SITE = ROOT / "build", ROOT / "site"
+NAVIGATION = "    # The pages of the algorithms come here.\n"  # a line of zensical.toml
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
 ASSETS = ("iframe-worker.js", "site.css")
 PICTURE = ".png"
+FAMILY = "docs/figures/family.svg"
 LANGUAGES = {".py": "py", ".toml": "toml"}
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -107,45 +113,77 @@ def settled(path: str, text: str) -> str:
     return linked_names(moved_links(text, path), home_of(path))
 
 
-def stage() -> None:
-    """Everything that zensical reads, under build/docs."""
-    shutil.rmtree(STAGE, ignore_errors=True)
-    shutil.copytree(ROOT / "docs" / "figures", STAGE / "figures")
-    read = {path: (ROOT / path).read_text() for path in pages()}
+def read_pages() -> dict[str, str]:
+    """The pages by their paths, what is generated in them up to date."""
+    read = algorithm_docs.with_missing_pages({p: (ROOT / p).read_text() for p in pages()})
+    return {path: algorithm_docs.filled(path, markdown) for path, markdown in read.items()}
+
+
+def configuration(read: dict[str, str]) -> str:
+    """zensical.toml with the algorithms in its navigation."""
+    before, mark, after = (ROOT / "zensical.toml").read_text().partition(NAVIGATION)
+    assert mark, f"zensical.toml has no line {NAVIGATION!r}"
+    return before + algorithm_docs.navigation(read) + "\n" + after
+
+
+def stage(build: Path = BUILD) -> None:
+    """Everything that zensical reads, in a folder of its own."""
+    docs = build / "docs"
+    shutil.rmtree(docs, ignore_errors=True)
+    shutil.copytree(ROOT / "docs" / "figures", docs / "figures")
+    read = read_pages()
     for path, markdown in read.items():
-        write(home_of(path), outside_code(functools.partial(settled, path), markdown))
+        write(docs / home_of(path), outside_code(functools.partial(settled, path), markdown))
     for path in sorted(set().union(*(outside(text, path) for path, text in read.items()))):
         if home_of(path) == path:
-            copy(path)
+            (docs / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, docs / path)
         else:
-            write(home_of(path), source_page(path))
+            write(docs / home_of(path), source_page(path))
     for module in reference.MODULES:
-        write(reference.page_of(module), reference.write_page(module))
+        write(docs / reference.page_of(module), reference.write_page(module))
     for name in ASSETS:
-        write(f"assets/{name}", (ROOT / "tools" / name).read_text())
-    write("assets/explorer.html", explorer_page())
+        write(docs / "assets" / name, (ROOT / "tools" / name).read_text())
+    write(docs / "assets" / "explorer.html", explorer_page())
+    write(docs / home_of(FAMILY), family.draw())
+    write(build / "zensical.toml", configuration(read))
 
 
-def write(page: str, text: str) -> None:
-    target = STAGE / page
+def write(target: Path, text: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
 
 
-def copy(path: str) -> None:
-    target = STAGE / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(ROOT / path, target)
+def write_tables() -> None:
+    """Bring the files of docs/ up to date with the table of algorithms."""
+    for path, markdown in {**read_pages(), FAMILY: family.draw()}.items():
+        target = ROOT / path
+        if not target.exists() or target.read_text() != markdown:
+            write(target, markdown)
+            print(f"wrote {path}")
 
 
-def main() -> int:
-    stage()
+def make_site(build: Path = BUILD) -> int:
+    """`stage`, and the site in `build`/site; the exit code of zensical."""
+    stage(build)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
-    code = subprocess.run(command, cwd=ROOT).returncode
+    return subprocess.run([*command, "-f", str(build / "zensical.toml")]).returncode
+
+
+def main(*options: str) -> int:
+    if options == ("--write-tables",):
+        write_tables()
+        return 0
+    if options:
+        print(__doc__)
+        return 2
+    code = make_site()
     if code == 0:
+        shutil.rmtree(SITE, ignore_errors=True)
+        shutil.move(BUILD / "site", SITE)
         print("the site is in site/: open site/index.html")
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -1,45 +1,17 @@
-"""Which algorithm is another one at which numbers: docs/figures/family.svg, and the data behind it.
+"""Which algorithm becomes which other one: docs/figures/family.svg, drawn from the table's rows.
 
 python tools/family.py
 """
 
 import math
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+
+from tsallax.operators import ALGORITHMS, list_reductions
 
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "family.svg"
-
-
-class Reduction(NamedTuple):
-    """`one` at `numbers` is `other`, at `others` if these are given."""
-
-    one: str
-    label: str
-    numbers: dict[str, float]
-    other: str
-    others: dict[str, float] = {}  # noqa: RUF012 (never written to)
-
-
-SHANNON = {"q": 1.0, "entropy": 1.0, "delta": 0.0}
-UNCLIPPED = {"clip": -math.inf}
-REDUCTIONS = (
-    Reduction("tal", "beta = 0", {"beta": 0.0}, "tsallis-dqn"),
-    Reduction("tal", "q = inf", {"q": math.inf}, "al"),
-    Reduction("tal", "q = 1", {"q": 1.0}, "cvi"),
-    Reduction("tal-v", "q = 1, entropy = 1", SHANNON, "mdqn", UNCLIPPED),
-    Reduction("mt-dqn", "q = 1, entropy = 1", SHANNON, "mdqn", UNCLIPPED),
-    Reduction("mt-dqn-qlog", "q = 1", {"q": 1.0}, "mt-dqn", {"q": 1.0}),
-    Reduction("cvi-mellowmax", "alpha to 0", {"alpha": 1e-6}, "al"),
-    Reduction("sal", "b = 1", {}, "al"),
-    Reduction("pal", "beta = 0", {"beta": 0.0}, "dqn"),
-    Reduction("mdqn", "beta = 0", {"beta": 0.0}, "soft-dqn"),
-    Reduction("al", "beta = 0", {"beta": 0.0}, "dqn"),
-    Reduction("tsallis-dqn", "q = 1, entropy = 1", {"q": 1.0, "entropy": 1.0}, "soft-dqn"),
-    Reduction("tsallis-dqn", "q = inf", {"q": math.inf}, "dqn"),
-    Reduction("soft-dqn", "alpha to 0", {"alpha": 1e-6}, "dqn"),
-)
-VARIANTS = {"sal": ("sal-printed",), "pal": ("pal-atari",)}  # drawn in one box
-PLACES = {  # column and row
+# Columns and rows that make a clear picture. An algorithm without a place gets a free one.
+PLACES = {
     "mt-dqn-qlog": (0, 0), "mt-dqn": (1, 0), "tal-v": (2, 0), "tal": (3, 0), "sal": (4, 0),
     "cvi-mellowmax": (5, 0), "mdqn": (1, 1), "cvi": (2, 1), "tsallis-dqn": (3, 1), "al": (4, 1),
     "pal": (5, 1), "soft-dqn": (1, 2), "dqn": (4, 2),
@@ -59,14 +31,63 @@ STYLE = """
 """
 
 
-def centre(name: str) -> tuple[float, float]:
-    column, row = PLACES[name]
-    return MARGIN[0] + COLUMN * column, MARGIN[1] + ROW * row
+Place = tuple[int, int]
 
 
-def edge(one: str, other: str) -> tuple[float, float, float, float]:
+def boxes() -> dict[str, list[str]]:
+    """The names in each box: a variant, with the same reductions, shares the box of its root."""
+    found: dict[str, list[str]] = {}
+    for name, row in ALGORITHMS.items():
+        roots = (r for r in found if name.startswith(f"{r}-"))
+        same = (r for r in roots if row.reductions and ALGORITHMS[r].reductions == row.reductions)
+        found.setdefault(next(same, name), []).append(name)
+    return found
+
+
+def arrows() -> list[tuple[str, str, str]]:
+    """From a box, at which numbers, to another box."""
+    box_of = {name: root for root, names in boxes().items() for name in names}
+    found = ((box_of[r.one], r.at, box_of[r.other]) for r in list_reductions())
+    return list(dict.fromkeys(found))
+
+
+def places() -> dict[str, Place]:
+    """The column and the row of each box; a new one where no arrow runs through a box."""
+    found = {name: PLACES[name] for name in boxes() if name in PLACES}
+    for name in boxes():
+        if name in found:
+            continue
+        ends = [found[other] for one, _, other in arrows() if one == name and other in found]
+        column, row = ends[0] if ends else (0, 0)
+        free = set(product(range(len(boxes())), range(-1, 3))) - set(found.values())
+
+        def cost(place: Place, name: str = name, near: Place = (column, row)):
+            return hidden({**found, name: place}), math.dist(place, near), place
+
+        found[name] = min(free, key=cost)
+    return found
+
+
+def hidden(found: dict[str, Place]) -> int:
+    """How many times an arrow runs through a box that is not at one of its ends."""
+    ends = [(one, other) for one, _, other in arrows() if one in found and other in found]
+    shares = [i / 32 for i in range(33)]
+    return sum(
+        any(inside(found[box], found[one], found[other], share) for share in shares)
+        for one, other in ends
+        for box in set(found) - {one, other}
+    )
+
+
+def inside(box: Place, one: Place, other: Place, share: float) -> bool:
+    """Whether the point that far along the arrow lies in the box."""
+    column, row = (a + share * (b - a) for a, b in zip(one, other, strict=True))
+    return abs(column - box[0]) * COLUMN < HALF_WIDTH and abs(row - box[1]) * ROW < HALF_HEIGHT
+
+
+def edge(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, ...]:
     """From the border of one box to that of the other, along the line between the centres."""
-    (x0, y0), (x1, y1) = centre(one), centre(other)
+    (x0, y0), (x1, y1) = one, other
     dx, dy = x1 - x0, y1 - y0
     cut = min(HALF_WIDTH / abs(dx) if dx else 1, HALF_HEIGHT / abs(dy) if dy else 1)
     return x0 + cut * dx, y0 + cut * dy, x1 - cut * dx, y1 - cut * dy
@@ -82,20 +103,26 @@ def text(lines: list[str], x: float, y: float, kind: str) -> list[str]:
 
 
 def draw() -> str:
-    width = 2 * MARGIN[0] + COLUMN * max(column for column, _ in PLACES.values())
-    height = 2 * MARGIN[1] + ROW * max(row for _, row in PLACES.values())
-    lines, labels, boxes = [], [], []
-    for one, label, _, other, _ in REDUCTIONS:
-        x0, y0, x1, y1 = edge(one, other)
+    found = places()
+    top = min(row for _, row in found.values())
+    centres = {
+        name: (MARGIN[0] + COLUMN * column, MARGIN[1] + ROW * (row - top))
+        for name, (column, row) in found.items()
+    }
+    width = MARGIN[0] + max(x for x, _ in centres.values())
+    height = MARGIN[1] + max(y for _, y in centres.values())
+    lines, labels, rects = [], [], []
+    for one, at, other in arrows():
+        x0, y0, x1, y1 = edge(centres[one], centres[other])
         lines.append(f'<path class="edge" d="M{x0:.0f} {y0:.0f}L{x1:.0f} {y1:.0f}"/>')
         above = 11 if y0 == y1 else 0  # a short line has no room for words on it
-        labels += text(label.split(", "), (x0 + x1) / 2, (y0 + y1) / 2 - above, "label")
-    for name in PLACES:
-        x, y = centre(name)
+        labels += text(at.split(", "), (x0 + x1) / 2, (y0 + y1) / 2 - above, "label")
+    for root, names in boxes().items():
+        x, y = centres[root]
         corner = f'x="{x - HALF_WIDTH}" y="{y - HALF_HEIGHT}"'
         size = f'width="{2 * HALF_WIDTH}" height="{2 * HALF_HEIGHT}" rx="6"'
-        boxes.append(f'<rect class="box" {corner} {size}/>')
-        boxes += text([name, *VARIANTS.get(name, ())], x, y, "name")
+        rects.append(f'<rect class="box" {corner} {size}/>')
+        rects += text(names, x, y, "name")
     marker = (
         '<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
         'orient="auto"><path class="arrow" d="M0 0L8 4L0 8Z"/></marker>'
@@ -108,7 +135,7 @@ def draw() -> str:
             f'<rect class="card" width="{width}" height="{height}" rx="8"/>',
             *lines,
             *labels,
-            *boxes,
+            *rects,
             "</svg>\n",
         ]
     )

@@ -1,7 +1,15 @@
-"""Bootstrap targets, the table of algorithms, losses."""
+"""Every algorithm as a value and a bonus, the table of them, returns, losses."""
 
 from tsallax.operators.losses import huber, quantile_huber, squared
-from tsallax.operators.table import ALGORITHMS, Algorithm, get_algorithm, make_hparams
+from tsallax.operators.returns import lambda_returns, n_step_returns, one_step, terms
+from tsallax.operators.table import (
+    ALGORITHMS,
+    Algorithm,
+    equation_of,
+    get_algorithm,
+    list_reductions,
+    make_hparams,
+)
 from tsallax.operators.targets import action_values, advantage, expect
 
 __all__ = [
@@ -9,10 +17,16 @@ __all__ = [
     "Algorithm",
     "action_values",
     "advantage",
+    "equation_of",
     "expect",
     "get_algorithm",
     "huber",
+    "lambda_returns",
+    "list_reductions",
     "make_hparams",
+    "n_step_returns",
+    "one_step",
     "quantile_huber",
     "squared",
+    "terms",
 ]

@@ -1,8 +1,13 @@
-"""The bootstrap targets: every algorithm is one equation is one function.
+"""The two terms of every target: the value at s' and the bonus at (s, a).
 
-Each is `r + bonus + discount * value` of one transition, all from the target network; `vmap` it
-over a batch. The value is a policy's average of the atoms `Z` at s', so that the same line serves
-action values `(A,)` and quantiles `(A, N)`; the bonus is a scalar in both cases, and 0 at beta = 0.
+A target is `r + discount * value + bonus` (`returns.one_step`). An algorithm is a pair of the
+functions below, and the first formula of a docstring is what the tables and pages print.
+
+- A value is the average of the atoms `Z` under the policy of the action values `Q`, so the same
+  line serves action values `(A,)` and quantiles `(A, N)`. In an agent `Q` is the mean of `Z`.
+- A bonus is a scalar for both kinds of head, and 0 at beta = 0.
+
+All numbers are those of the target network, for one transition: `vmap` over a batch.
 """
 
 import jax
@@ -28,125 +33,164 @@ def advantage(x: Bootstrap, pi: Float[Array, "A"]) -> Float[Array, ""]:
     return x.Q[x.a] - expect(pi, x.Q)
 
 
-def entropy_bonus(pi: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
+def weighted_entropy(pi: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
     """`alpha H_q(pi)`."""
     return hp.alpha * tsallis_entropy(pi, hp.q, hp.k)
 
 
 def hard(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
-    """The greedy policy: no numbers stand in it."""
+    """The greedy policy, which depends on no number."""
     return greedy(Q)
 
 
 def boltzmann(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
-    """`softmax(Q/alpha)`, alpha the Shannon coefficient."""
+    """`softmax(Q/alpha)`, where alpha is the weight of Shannon's entropy."""
     return softmax(Q, hp.alpha)
 
 
-def soft_value(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
-    """`V = alpha ln sum exp(Q/alpha) = <pi, Q - alpha ln pi>`, pi the Boltzmann policy."""
+def log_sum_exp(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
+    """`V = alpha ln sum exp(Q/alpha) = <pi, Q - alpha ln pi>`, where pi is the Boltzmann policy."""
     return hp.alpha * jax.nn.logsumexp(Q / hp.alpha)
 
 
-def dqn(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`r + gamma max Q'`."""
-    return x.r + x.discount * expect(hard(action_values(x.Z), hp), x.Z)
+def log_mean_exp(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
+    """`W = alpha ln mean exp(Q/alpha)`, the mellowmax."""
+    return log_sum_exp(Q, hp) - _log_actions(Q, hp)
 
 
-def soft_dqn(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`r + gamma <pi', Q' - alpha ln pi'>`, `pi = softmax(Q/alpha)`."""
-    pi = boltzmann(action_values(x.Z), hp)
-    return x.r + x.discount * (expect(pi, x.Z) + hp.alpha * shannon_entropy(pi))
+def _log_actions(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
+    return hp.alpha * jnp.log(Q.shape[0])
 
 
-def tsallis_dqn(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`r + gamma (<pi',Q'> [+ alpha H_q(pi')])`."""
-    pi = policy(action_values(x.Z), hp)
-    return x.r + x.discount * (expect(pi, x.Z) + hp.entropy * entropy_bonus(pi, hp))
+# The value at s'. -------------------------------------------------------------------------------
 
 
-def al(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Advantage learning: `dqn + beta (Q(s,a) - max Q)`."""
-    return dqn(x, hp, policy) + hp.beta * (x.Q[x.a] - jnp.max(x.Q))
+def max_value(
+    Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
+) -> Float[Array, "*N"]:
+    """`max Q'`."""
+    return expect(hard(Q, hp), Z)
 
 
-def pal(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Persistent AL: `dqn + max{beta (Q(s,a) - max Q), gamma (Q'(a) - max Q')}`.
+def expected_value(
+    Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
+) -> Float[Array, "*N"]:
+    """`<pi',Q'>`, plus `alpha H_q(pi')` if `hp.entropy` is 1."""
+    pi = policy(Q, hp)
+    return expect(pi, Z) + hp.entropy * weighted_entropy(pi, hp)
 
-    For a scalar head that is `max(AL, r + gamma Q'(a))`, the form of the theory.
+
+def boltzmann_value(
+    Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
+) -> Float[Array, "*N"]:
+    """`<pi',Q'>`, where pi is the Boltzmann policy; never with its entropy."""
+    return expect(boltzmann(Q, hp), Z)
+
+
+def soft_value(
+    Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
+) -> Float[Array, "*N"]:
+    """`<pi', Q' - alpha ln pi'>`, where pi is the Boltzmann policy."""
+    pi = boltzmann(Q, hp)
+    return expect(pi, Z) + hp.alpha * shannon_entropy(pi)
+
+
+def mellowmax_value(
+    Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
+) -> Float[Array, "*N"]:
+    """`W(Q')`, where W is the mellowmax `alpha ln mean exp(Q/alpha)`."""
+    return soft_value(Q, Z, hp, policy) - _log_actions(Q, hp)
+
+
+# The bonus at (s, a). ---------------------------------------------------------------------------
+
+
+def no_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`0`: nothing is added."""
+    return jnp.zeros_like(x.r)
+
+
+def advantage_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta (Q(s,a) - <pi,Q>)`."""
+    return hp.beta * advantage(x, policy(x.Q, hp))
+
+
+def advantage_bonus_v(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta (Q(s,a) - <pi,Q> - alpha H_q(pi))`: the advantage over the regularised value V."""
+    pi = policy(x.Q, hp)
+    return hp.beta * (advantage(x, pi) - weighted_entropy(pi, hp))
+
+
+def greedy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta (Q(s,a) - max Q)`."""
+    return hp.beta * (x.Q[x.a] - jnp.max(x.Q))
+
+
+def boltzmann_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta (Q(s,a) - <pi,Q>), pi softmax`."""
+    return hp.beta * advantage(x, boltzmann(x.Q, hp))
+
+
+def mellowmax_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta (Q(s,a) - W(Q)), W mellowmax`."""
+    return hp.beta * (x.Q[x.a] - log_mean_exp(x.Q, hp))
+
+
+def persistent_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`max{beta (Q(s,a) - max Q), gamma (Q'(a) - max Q')}`.
+
+    For a scalar head the target is then `max(AL, r + gamma Q'(a))`, the form of the theory.
     """
     Q = action_values(x.Z)
     stay = x.discount * (Q[x.a] - jnp.max(Q))
-    return dqn(x, hp, policy) + jnp.maximum(hp.beta * (x.Q[x.a] - jnp.max(x.Q)), stay)
+    return jnp.maximum(greedy_bonus(x, hp, policy), stay)
 
 
-def pal_atari(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Persistent AL as run on Atari: `dqn + beta max{Q(s,a) - max Q, Q'(a) - max Q'}`.
+def persistent_bonus_atari(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta max{Q(s,a) - max Q, Q'(a) - max Q'}`, the form that was run on Atari.
 
-    Q' is 0 after termination: the s' that comes with it is some other episode's.
+    Q' is 0 after a termination: the s' that is stored with it belongs to another episode.
     """
     Q = action_values(x.Z)
     stay = jnp.where(x.discount > 0, Q[x.a] - jnp.max(Q), 0)
-    return dqn(x, hp, policy) + hp.beta * jnp.maximum(x.Q[x.a] - jnp.max(x.Q), stay)
+    return hp.beta * jnp.maximum(x.Q[x.a] - jnp.max(x.Q), stay)
 
 
 def beta_draw(key: PRNGKeyArray, a: int, b: int) -> Float[Array, ""]:
-    """A draw of Beta(a, b) with whole a, b: the a-th smallest of a + b - 1 uniform numbers."""
+    """A draw of Beta(a, b) for integers a, b: the a-th smallest of a + b - 1 uniform numbers."""
     return jnp.sort(jax.random.uniform(key, (a + b - 1,)))[a - 1]
 
 
-def sal(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Stochastic AL: `al` with `beta b`, `b ~ Beta(2,7) + 7/9` of mean 1 and variance 7/405."""
-    return al(x, hp._replace(beta=hp.beta * (beta_draw(x.key, 2, 7) + 7 / 9)), policy)
+def stochastic_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta b (Q(s,a) - max Q), b ~ Beta(2,7) + 7/9`, of mean 1 and variance 7/405."""
+    return hp.beta * (beta_draw(x.key, 2, 7) + 7 / 9) * (x.Q[x.a] - jnp.max(x.Q))
 
 
-def sal_printed(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`sal` with the law that the text prints, `Beta(2,9) + 7/9`, of mean 95/99."""
-    return al(x, hp._replace(beta=hp.beta * (beta_draw(x.key, 2, 9) + 7 / 9)), policy)
+def stochastic_bonus_printed(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta b (Q(s,a) - max Q), b ~ Beta(2,9) + 7/9`: the law as printed, of mean 95/99."""
+    return hp.beta * (beta_draw(x.key, 2, 9) + 7 / 9) * (x.Q[x.a] - jnp.max(x.Q))
 
 
-def mdqn(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Munchausen DQN: `soft_dqn + beta [alpha ln pi(a|s)]`, clipped below (eq. 8).
+def munchausen_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta [alpha ln pi(a)]`, where pi is the Boltzmann policy (eq. 8).
 
-    `alpha ln pi(a|s)` is computed as `Q(s,a) - V(s)`, without a logarithm of a probability.
+    `alpha ln pi(a)` is computed as `Q(s,a) - V(s)`, without the logarithm of a probability.
     """
-    return soft_dqn(x, hp, policy) + hp.beta * _clip(x.Q[x.a] - soft_value(x.Q, hp), hp)
+    return hp.beta * _clip(x.Q[x.a] - log_sum_exp(x.Q, hp), hp)
 
 
-def mt_dqn(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Munchausen Tsallis DQN: `tsallis_dqn + beta [w ln(pi(a|s) + Delta)]`, w = alpha or 1."""
+def log_policy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta [w ln(pi(a) + Delta)]`, where w is alpha or 1."""
     log_pi = jnp.log(policy(x.Q, hp)[x.a] + hp.delta)
-    return tsallis_dqn(x, hp, policy) + hp.beta * _clip(hp.log_weight * log_pi, hp)
+    return hp.beta * _clip(hp.log_weight * log_pi, hp)
 
 
-def mt_dqn_qlog(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`mt_dqn` with the q-logarithm, `ln_q x = (x^(q-1) - 1)/(q-1)` (the paper's future work)."""
+def q_log_policy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta [w ln_q(pi(a) + Delta)]`, where `ln_q x = (x^(q-1) - 1)/(q-1)`."""
     log_pi = q_log(policy(x.Q, hp)[x.a] + hp.delta, hp.q)
-    return tsallis_dqn(x, hp, policy) + hp.beta * _clip(hp.log_weight * log_pi, hp)
+    return hp.beta * _clip(hp.log_weight * log_pi, hp)
 
 
 def _clip(log_term: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
-    """`[.]` of the Munchausen targets: between l0 and no upper bound."""
+    """`[.]`: at least l0, with no upper bound."""
     return jnp.maximum(log_term, hp.clip)
-
-
-def cvi(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Conservative value iteration: `tal` with `pi = softmax(Q/alpha)` and no entropy (eq. 10)."""
-    return tal(x, hp._replace(entropy=0.0), boltzmann)
-
-
-def cvi_mellowmax(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`r + gamma W(Q') + beta (Q(s,a) - W(Q))`, `W = alpha ln mean exp(Q/alpha)` (mellowmax)."""
-    offset = hp.alpha * jnp.log(x.Q.shape[0])
-    advantage = x.Q[x.a] - soft_value(x.Q, hp) + offset
-    return soft_dqn(x, hp, policy) - x.discount * offset + hp.beta * advantage
-
-
-def tal(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """Tsallis advantage learning: `tsallis_dqn + beta (Q(s,a) - <pi,Q>)` (eq. 11, m = 1)."""
-    return tsallis_dqn(x, hp, policy) + hp.beta * advantage(x, policy(x.Q, hp))
-
-
-def tal_v(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-    """`tal` with the regularised value in the advantage: `Q(s,a) - <pi,Q> - alpha H_q(pi)`."""
-    return tal(x, hp, policy) - hp.beta * entropy_bonus(policy(x.Q, hp), hp)

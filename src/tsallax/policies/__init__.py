@@ -13,16 +13,20 @@ from tsallax import checks
 from tsallax.policies.approximate import (
     linear_policy,
     literal_policy,
-    normalise,
     paper_normalised_policy,
     paper_policy,
     printed_policy,
 )
 from tsallax.policies.closed import greedy, softmax, sparsemax, sparsemax_value
-from tsallax.policies.deformed import q_exp, q_log
-from tsallax.policies.entropy import kl_divergence, shannon_entropy, tsallis_entropy
+from tsallax.policies.entropy import (
+    kl_divergence,
+    q_exp,
+    q_log,
+    shannon_entropy,
+    tsallis_entropy,
+)
 from tsallax.policies.exact import entmax, q_log_slope
-from tsallax.policies.exploration import epsilon_greedy, sample
+from tsallax.policies.exploration import epsilon_greedy, normalise, sample
 from tsallax.types import HParams, Number, Policy
 
 __all__ = [
@@ -87,6 +91,16 @@ def tsallis_policy(
     -inf is ruled out; a row with NaN or +inf is NaN.
     """
     Q = _floating(Q)
+    _check(Q, q, alpha, k, method)
+    if isinstance(q, int | float) and q in _CLOSED:
+        Q, alpha, k = _columns(Q, alpha, k)
+        bad = (alpha <= 0) | (k <= 0) | (alpha * k == 0)
+        return _mend(_CLOSED[q](Q, jnp.where(bad, 1, alpha), jnp.where(bad, 1, k)), Q, bad)
+    general = _general if _any_traced(Q, q, alpha, k) else _general_compiled
+    return general(Q, q, alpha, k, method)
+
+
+def _check(Q, q, alpha, k, method: Method) -> None:
     checks.require_actions("Q", Q)
     checks.require_finite("Q", Q)
     checks.require_positive("alpha", alpha)
@@ -95,13 +109,6 @@ def tsallis_policy(
         raise ValueError(f"unknown method {method!r}: one of {', '.join(METHODS)}")
     if method in ("exact", "linear"):
         checks.require_positive("q", q, hint="; for q <= 0 the entropy has no maximising policy")
-    batch = jnp.broadcast_shapes(Q.shape[:-1], jnp.shape(q), jnp.shape(alpha), jnp.shape(k))
-    Q = jnp.broadcast_to(Q, (*batch, Q.shape[-1]))
-    alpha, k = _column(alpha, batch, Q.dtype), _column(k, batch, Q.dtype)
-    if isinstance(q, int | float) and q in _CLOSED:
-        bad = (alpha <= 0) | (k <= 0) | (alpha * k == 0)
-        return _mend(_CLOSED[q](Q, jnp.where(bad, 1, alpha), jnp.where(bad, 1, k)), Q, bad)
-    return _general(Q, _column(q, batch, Q.dtype), alpha, k, method)
 
 
 # A Python number picks its closed form before tracing; the general program agrees with it.
@@ -113,6 +120,7 @@ _CLOSED: dict[float, Callable] = {
 
 
 def _general(Q, q, alpha, k, method: Method):
+    Q, alpha, k, q = _columns(Q, alpha, k, q)
     needs_positive_q = method in ("exact", "linear")
     weight = alpha * k * q if needs_positive_q else alpha * k
     bad = (alpha <= 0) | (k <= 0) | (weight == 0) | ((q <= 0) & needs_positive_q)
@@ -128,6 +136,10 @@ def _general(Q, q, alpha, k, method: Method):
         pi = jnp.where(sparse, sparsemax(gaps / (2 * k * alpha)), pi)
         pi = jnp.where(shannon, softmax(Q, k * alpha), pi)
     return _mend(pi, Q, hard)
+
+
+# Outside of `jit`, the loop in it would be compiled anew at every call.
+_general_compiled = jax.jit(_general, static_argnames="method")
 
 
 def _below_best(Q):
@@ -178,21 +190,27 @@ def tsallis_value(
     Q: ArrayLike, q: Number = 2.0, alpha: Number = 0.03, k: Number = 0.5
 ) -> Float[Array, "..."]:
     """The regularised value `max_pi <pi,Q> + alpha H_q(pi)`; its gradient in Q is the policy."""
-    checks.require_actions("Q", Q)
     Q = _floating(Q)
-    batch = jnp.broadcast_shapes(Q.shape[:-1], jnp.shape(q), jnp.shape(alpha), jnp.shape(k))
-    numbers = (jnp.broadcast_to(jnp.asarray(x, Q.dtype), batch) for x in (q, alpha, k))
-    return _value(jnp.broadcast_to(Q, (*batch, Q.shape[-1])), *numbers)
+    _check(Q, q, alpha, k, "exact")
+    value = _broadcast_value if _any_traced(Q, q, alpha, k) else _value_compiled
+    return value(Q, q, alpha, k)
 
 
-@functools.cache  # one function a method, so that programs compiled for it are found again
+def _broadcast_value(Q, q, alpha, k):
+    return _value(*_aligned(Q, q, alpha, k))
+
+
+_value_compiled = jax.jit(_broadcast_value)
+
+
+@functools.cache  # one function per method, so that programs compiled for it are found again
 def make_policy(method: Method = "exact", q: float | None = None) -> Policy:
     """The policy of an agent: `(Q, hp) -> pi` by one of the methods.
 
     Args:
         method: see `tsallis_policy`.
-        q: in the place of `hp.q`, if it is known beforehand: at 1, 2 and inf the closed form, which
-            is compiled in a fraction of the time.
+        q: replaces `hp.q` if it is known beforehand: at 1, 2 and inf this is the closed form, which
+            compiles in a fraction of the time.
     """
 
     def policy(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
@@ -206,5 +224,18 @@ def _floating(Q) -> Float[Array, "..."]:
     return Q if jnp.issubdtype(Q.dtype, jnp.floating) else Q.astype(jnp.float32)
 
 
-def _column(x, batch, dtype):
-    return jnp.broadcast_to(jnp.asarray(x, dtype), batch)[..., None]
+def _any_traced(*arguments: ArrayLike) -> bool:
+    return any(map(checks.is_traced, arguments))
+
+
+def _aligned(Q, *numbers):
+    """`Q` and the numbers, broadcast against each other up to the axis of the actions."""
+    batch = jnp.broadcast_shapes(Q.shape[:-1], *map(jnp.shape, numbers))
+    same = (jnp.broadcast_to(jnp.asarray(x, Q.dtype), batch) for x in numbers)
+    return jnp.broadcast_to(Q, (*batch, Q.shape[-1])), *same
+
+
+def _columns(Q, *numbers):
+    """As `_aligned`, each number with an axis of length one for the actions."""
+    Q, *same = _aligned(Q, *numbers)
+    return Q, *(x[..., None] for x in same)

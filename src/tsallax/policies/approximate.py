@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from tsallax.policies.closed import sparsemax
+from tsallax.policies.exploration import normalise
 
 
 def paper_policy(
@@ -58,20 +59,6 @@ def linear_policy(
 ) -> Float[Array, "*batch A"]:
     """The expansion itself, `1 + ((z - psi~)(q-1)/(kq) - 1)/(q-1)`: just `sparsemax(z/(kq))`."""
     return sparsemax(z / (k * q))
-
-
-def normalise(
-    weights: Float[Array, "*batch A"], Q: Float[Array, "*batch A"]
-) -> Float[Array, "*batch A"]:
-    """Weights that sum to one, infinite ones alike; if all are 0, the first best action of Q."""
-    top = jnp.max(weights, -1, keepdims=True)
-    scaled = weights / jnp.where(top > 0, top, 1)  # their sum cannot overflow
-    scaled = jnp.where(jnp.isinf(weights), 1, scaled)
-    best = jnp.argmax(Q, -1, keepdims=True) == jnp.arange(Q.shape[-1]).reshape(
-        (1,) * (Q.ndim - 1) + (-1,)
-    )
-    scaled = jnp.where(top > 0, scaled, best.astype(Q.dtype))
-    return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
 def _constant(q, k):

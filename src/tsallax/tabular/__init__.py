@@ -1,8 +1,9 @@
-"""The theory: finite MDPs on which the deep targets are iterated exactly."""
+"""The theory: finite MDPs on which the deep agents' targets are iterated exactly."""
 
 from tsallax.tabular.iterate import (
     Solution,
-    apply_target,
+    backup,
+    expected_bonus,
     iterate,
     optimal_value,
     policy_value,
@@ -13,9 +14,10 @@ from tsallax.tabular.mdp import MDP, chain, corridor, garnet, gridworld, make_md
 __all__ = [
     "MDP",
     "Solution",
-    "apply_target",
+    "backup",
     "chain",
     "corridor",
+    "expected_bonus",
     "garnet",
     "gridworld",
     "iterate",

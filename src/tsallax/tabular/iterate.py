@@ -1,4 +1,4 @@
-"""(Approximate) dynamic programming with the deep agents' own targets, averaged exactly over P."""
+"""(Approximate) dynamic programming with the deep agents' own terms, averaged exactly over P."""
 
 import math
 from functools import partial
@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from tsallax.operators import get_algorithm, make_hparams
+from tsallax.operators import Algorithm, get_algorithm, make_hparams
 from tsallax.policies import Method, kl_divergence, make_policy, normalise
 from tsallax.tabular.mdp import MDP
-from tsallax.types import Bootstrap, HParams, Policy, Target
+from tsallax.types import Bootstrap, HParams, Policy
 
 
 class Solution(NamedTuple):
-    """What `solve` found, and how: row i of a trace is after i + 1 iterations."""
+    """What `solve` found, and how: entry i of a trace is after i + 1 iterations."""
 
     Q: Float[np.ndarray, "S A"]
     pi: Float[np.ndarray, "S A"]  # the policy of Q, renormalised where it needs to be
@@ -30,58 +30,61 @@ class Solution(NamedTuple):
     def share(self) -> float:
         """The policy's return as a share of the optimal one, mean over states.
 
-        It says something where that is positive.
+        It is meaningful only where that is positive.
         """
         return float(self.V.mean() / self.optimum.mean())
 
 
-def apply_target(
+def backup(
     mdp: MDP,
     Q: Float[Array, "S A"],
     Y: Float[Array, "S A"],
-    target: Target,
+    algorithm: Algorithm,
+    hp: HParams,
+    policy: Policy,
+) -> Float[Array, "S A"]:
+    """`T Y = r + gamma P value(Y)`, the value under the policy of Q and not of Y."""
+    V = jax.vmap(algorithm.value, (0, 0, None, None))(Q, Y, hp, policy)
+    return jnp.asarray(mdp.r) + mdp.gamma * jnp.einsum("sat,t->sa", jnp.asarray(mdp.P), V)
+
+
+def expected_bonus(
+    mdp: MDP,
+    Q: Float[Array, "S A"],
+    algorithm: Algorithm,
     hp: HParams,
     policy: Policy,
     key: PRNGKeyArray,
 ) -> Float[Array, "S A"]:
-    """`E_{s'}[target]` at every (s, a), with the policies of Q but the values of Y at s'.
+    """`E_{s'}[bonus]` at every (s, a): some bonuses depend on s' as well."""
 
-    Every value is a pi'-average of atoms and pi' depends on their mean alone. So the first of the
-    two atoms (Y, 2Q - Y), whose mean is Q, gives `r + gamma P (<pi_Q, Y> + entropy) + bonus`.
-    """
-    Z = jnp.stack([Y, 2 * Q - Y], -1)
-    actions = jnp.arange(Q.shape[1])
-
-    def one(Q_s, a, r, Z_next):
-        return target(Bootstrap(Q_s, a, r, jnp.asarray(mdp.gamma), Z_next, key), hp, policy)[0]
+    def one(Q_s, a, r, Q_next):
+        x = Bootstrap(Q_s, a, r, jnp.asarray(mdp.gamma), Q_next, key)
+        return algorithm.bonus(x, hp, policy)
 
     next_states = jax.vmap(one, (None, None, None, 0))
     every_action = jax.vmap(next_states, (None, 0, 0, None))
     every_state = jax.vmap(every_action, (0, None, 0, None))
-    return jnp.sum(mdp.P * every_state(Q, actions, jnp.asarray(mdp.r), Z), -1)
+    actions = jnp.arange(Q.shape[1])
+    return jnp.sum(mdp.P * every_state(Q, actions, jnp.asarray(mdp.r), Q), -1)
 
 
 def iterate(
     mdp: MDP,
     Q: Float[Array, "S A"],
-    target: Target,
+    algorithm: Algorithm,
     hp: HParams,
     policy: Policy,
     key: PRNGKeyArray,
     m: int | float = 1,
 ) -> Float[Array, "S A"]:
     """`T^m Q + bonus(Q)` (eq. 11): value iteration at m = 1, policy iteration at m = inf."""
-    step = partial(apply_target, mdp, Q, target=target, policy=policy, key=key)
-    backup = partial(step, hp=hp._replace(beta=0.0))  # without its bonus a target is T alone
-    full = step(Q, hp=hp)
-    if m == 1:
-        return full
-    once = backup(Q)
+    T = partial(backup, mdp, Q, algorithm=algorithm, hp=hp, policy=policy)
     if math.isinf(m):
-        Y = _affine_fixed_point(backup, Q)
+        Y = _affine_fixed_point(T, Q)
     else:
-        Y = jax.lax.fori_loop(1, int(m), lambda _, Y: backup(Y), once)
-    return Y + full - once
+        Y = jax.lax.fori_loop(1, int(m), lambda _, Y: T(Y), T(Q)) if m > 1 else T(Q)
+    return Y + expected_bonus(mdp, Q, algorithm, hp, policy, key)
 
 
 def _affine_fixed_point(f, like: Float[Array, "S A"]) -> Float[Array, "S A"]:
@@ -131,8 +134,8 @@ def solve(
         mdp: the problem; its gamma is used.
         algo: a name of the table of algorithms.
         method: how the Tsallis policy is computed, see `tsallis_policy`.
-        m: applications of the Bellman operator an iteration, 1 to infinity.
-        iterations: how many.
+        m: applications of the Bellman operator per iteration, 1 to infinity.
+        iterations: the number of iterations.
         noise: standard deviation of the Gaussian error added to Q at each iteration.
         seed: of the errors (equal for all algorithms) and of SAL's draws.
         **numbers: q, alpha, beta and every other field of `HParams`.
@@ -149,24 +152,21 @@ def solve(
         hp = HParams(*(jnp.asarray(x, jnp.float64) for x in hp))
         optimum = optimal_value(mdp)
         keys = jax.random.split(jax.random.key(seed), iterations)
-        tsallis = make_policy(method)
-        Q, pi, V, traces = _run(
-            mdp, hp, optimum, noise, keys, row.target, tsallis, row.policy or tsallis, m
-        )
+        Q, pi, V, traces = _run(mdp, hp, optimum, noise, keys, row, make_policy(method), m)
         return Solution(*(np.asarray(x) for x in (Q, pi, V, optimum, *traces)))
 
 
-@partial(jax.jit, static_argnames=("target", "tsallis", "acting", "m"))
-def _run(mdp, hp, optimum, noise, keys, target, tsallis, acting, m):
-    """All iterations as one program, shared by every MDP of a size and every number."""
+@partial(jax.jit, static_argnames=("row", "tsallis", "m"))
+def _run(mdp, hp, optimum, noise, keys, row, tsallis, m):
+    """All iterations as one program, shared by all MDPs of one size and all numbers."""
 
     def act(Q):
-        return normalise(jax.vmap(acting, (0, None))(Q, hp), Q)
+        return normalise(jax.vmap(row.policy or tsallis, (0, None))(Q, hp), Q)
 
     def step(carry, key):
         Q, pi = carry
         k_error, k_target = jax.random.split(key)
-        Y = iterate(mdp, Q, target, hp, tsallis, k_target, m)
+        Y = iterate(mdp, Q, row, hp, tsallis, k_target, m)
         Y = Y + noise * jax.random.normal(k_error, Y.shape)
         new, top = act(Y), jax.lax.top_k(Y, min(2, Y.shape[-1]))[0]
         error = jnp.max(optimum - policy_value(mdp, new))
