@@ -1,6 +1,7 @@
 """`tsallax claims`: the paper's claims C1 to C14, with a verdict on each."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,46 +9,89 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from tsallax.cli.errors import one_line
+from tsallax.experiments.judging import NOT_RUN, Finding, Judged, judge
 from tsallax.experiments.verdicts import HOLDS, NOT
-from tsallax.report.judged import judge, measured, put, read_results, summary
+from tsallax.report.claims_table import (
+    ERROR,
+    evidence_of,
+    figures_by_readings,
+    measurements,
+    notes,
+    put,
+    read_results,
+    summary,
+    where,
+)
 from tsallax.report.scores import study_sections
-from tsallax.training.cache import use_cache
+from tsallax.training.program_cache import use_cache
 
 COLOURS = {HOLDS: "green", NOT: "red"}
+WIDE = 250  # columns of output that is not shown on a terminal: one line per claim
 
 
-@one_line
 def run(
-    results: Annotated[Path, tyro.conf.Positional] = Path("results/quick"),
+    results: Annotated[Path, tyro.conf.Positional] = Path("results"),
+    details: bool = False,
     write: Path | None = None,
 ) -> None:
     """Judge the paper's claims by the results of `tsallax reproduce`.
 
-    Scores are on the scale from random actions (0) to solved (1). A verdict of *holds* or *does
-    not* needs p <= 0.05; with few seeds it is *cannot say*.
+    One line per claim: its verdict under the reading that the text suggests. Scores are on the
+    scale from random actions (0) to solved (1). If there are several scales, every reading is
+    judged at the longest one that has it.
 
     Args:
-        results: a folder of one scale, such as results/quick.
-        write: a page with places for the claims and for the figures, such as
+        results: a folder of results of one scale or of several.
+        details: show every reading of every claim, and what was measured for it.
+        write: a page with places for the claims, the readings and the figures, such as
             docs/reproduction.md.
     """
     use_cache()  # C13 and C14 are compiled
-    tables, abouts = read_results(results)
-    judged = judge(tables)
+    found = read_results(results)
+    judged = judge(evidence_of(found))
     if write is not None:
-        folder = os.path.relpath(results, write.parent).replace(os.sep, "/")
         put(write, "claims", summary(judged))
-        put(write, "figures", study_sections(tables, abouts, judged, folder))
-    table = Table(title=f"The claims at scale {abouts[0]['scale']!r}", title_justify="left")
-    for column in ("claim", "reading", "verdict", "what was measured"):
+        put(write, "readings", figures_by_readings(judged))
+        put(write, "figures", study_sections(found, judged, write.parent))
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=WIDE)
+    console.print(_summary(judged))
+    console.print(ERROR, highlight=False)
+    if details:
+        console.print(_details(judged))
+
+
+def _summary(judged: Sequence[Judged]) -> Table:
+    table = Table(title="The claims under their primary readings", title_justify="left")
+    for column in ("claim", "verdict", "primary reading", "scale, seeds"):
+        table.add_column(column)
+    for one in judged:
+        found = one.primary
+        table.add_row(
+            f"{one.claim.name} {one.claim.text}", _verdict(found), found.reading, where(found)
+        )
+    return table
+
+
+def _details(judged: Sequence[Judged]) -> Table:
+    table = Table(title="All readings", title_justify="left")
+    for column in ("claim", "reading", "scale, seeds", "verdict", "what was measured"):
         table.add_column(column)
     for claim, findings in judged:
-        for i, found in enumerate(findings):
-            name = f"{claim.name} {claim.text}" if not i else ""
-            colour = COLOURS.get(found.verdict, "dim")
-            table.add_row(
-                name, found.reading, f"[{colour}]{found.verdict}[/]", measured(found, "\n")
-            )
+        run = [found for found in findings if found.reason != NOT_RUN]
+        for found in run:
+            measured = "\n".join(measurements(found))
+            verdict = _verdict(found, kind=True)
+            table.add_row(claim.name, found.reading, where(found), verdict, measured)
+        if len(run) < len(findings):
+            unseen = f"{len(findings) - len(run)} of {len(findings)} readings"
+            table.add_row(claim.name, unseen, "", f"[dim]{NOT_RUN}[/]", "")
         table.add_section()
-    Console().print(table)
+    return table
+
+
+def _verdict(found: Finding, kind: bool = False) -> str:
+    more = "; ".join(notes(found, kind))
+    colour = COLOURS.get(found.verdict, "dim")
+    return f"[{colour}]{found.verdict}[/]" + (f": {more}" if more else "")

@@ -1,243 +1,209 @@
-"""The paper's claims C1 to C14: the runs each needs, the test it applies, and the verdict.
+"""The paper's claims C1 to C14: what each says, under each of its readings.
 
-A claim that leaves a choice open is judged once for each *reading* of it: the policy as the paper
-approximates it or exact, the weight of the log-policy alpha or 1.
+One reading of each claim is *primary*: the one that the text itself suggests. It is written into
+the table [primary] of the study's file before the study is run. The others are exploratory.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import NamedTuple
 
-from tsallax.experiments import identities, verdicts
-from tsallax.experiments.evidence import Evidence, Missing
-from tsallax.experiments.verdicts import (
-    Check,
-    Scores,
-    alike,
+from tsallax.experiments import study
+from tsallax.experiments.evidence import Measured, Scale, measured
+from tsallax.experiments.exact_tests import (
+    SOLVED,
+    Sample,
+    Sentence,
+    above,
     below,
     better,
-    fails,
     learns,
+    learns_nothing,
     not_worse,
 )
-
-CARTPOLE, LUNAR, ACROBOT = "CartPole-v1", "LunarLander-v3", "Acrobot-v1"
-ALGOS = ("tsallis-dqn", "mt-dqn", "tal")
-
-
-class Finding(NamedTuple):
-    """A claim under one reading."""
-
-    reading: str
-    verdict: str
-    checks: list[Check]
-    missing: str = ""
-
-
-Judge = Callable[[Evidence], Iterator[Finding]]
+from tsallax.experiments.identities import Identity, kl_recursion, munchausen_is_advantage
+from tsallax.experiments.readings import (
+    ACROBOT,
+    CARTPOLE,
+    FORMULAS,
+    LIBRARIES,
+    LUNAR,
+    MINATAR,
+    POLICIES,
+    TEXT,
+    WEIGHTS,
+    Choice,
+    Reading,
+    Three,
+    action_gaps,
+    all_are_poor,
+    of_games,
+    of_three,
+)
 
 
 class Claim(NamedTuple):
     name: str
     text: str
-    figure: str
-    judge: Judge
+    figure: str  # one or more, separated by ", "
+    readings: tuple[Reading, ...] = ()
+    identity: Callable[[], list[Identity]] | None = None  # instead of readings
 
 
-WEIGHTS = {"weight alpha": "", "weight 1": 1}
-POLICIES = ("paper", "exact")
+def c1() -> Iterator[Reading]:
+    def measure(at: Scale, choice: Choice) -> Measured:
+        mdqn = at.sample("fig1", CARTPOLE, "mdqn", q=1)
+        munchausen = at.sample("fig1", CARTPOLE, "mt-dqn", q=2, **choice.labels)
+        return measured([learns(mdqn), learns_nothing(munchausen)], [mdqn, munchausen])
+
+    for choice in WEIGHTS:
+        yield Reading(f"{CARTPOLE}, {choice.name}", partial(measure, choice=choice), choice.column)
 
 
-def judged(reading: str, checks: Callable[[], list[Check]]) -> Finding:
-    try:
-        found = checks()
-    except Missing as why:
-        return Finding(reading, verdicts.OPEN, [], str(why))
-    return Finding(reading, verdicts.together(found), found)
-
-
-def munchausen(e: Evidence) -> Iterator[Finding]:
-    """C1."""
-    for words, weight in WEIGHTS.items():
-        own = partial(e.scores, "fig1", CARTPOLE)
-        yield judged(words, lambda own=own, weight=weight: [
-            learns("MDQN", [own("mdqn", q=1)]),
-            fails("MT-DQN", [own("mt-dqn", q=2, log_weight=weight)]),
-        ])  # fmt: skip
-
-
-def ordered(e: Evidence, study: str, env: str, reading: str, **labels: Any) -> Finding:
-    """TAL >= Tsallis-DQN > MT-DQN."""
-
-    def checks() -> list[Check]:
-        x = {a: [e.scores(study, env, a, **labels)] for a in ALGOS}
-        return [
-            not_worse(("TAL", "Tsallis-DQN"), x["tal"], x["tsallis-dqn"]),
-            better(("Tsallis-DQN", "MT-DQN"), x["tsallis-dqn"], x["mt-dqn"]),
-        ]
-
-    return judged(f"{env}, {reading}", checks)
-
-
-def only_tal(e: Evidence, study: str, env: str, reading: str, **labels: Any) -> Finding:
-    """TAL learns, the others do not."""
-
-    def checks() -> list[Check]:
-        x = {a: [e.scores(study, env, a, **labels)] for a in ALGOS}
-        return [
-            fails("Tsallis-DQN", x["tsallis-dqn"]),
-            fails("MT-DQN", x["mt-dqn"]),
-            learns("TAL", x["tal"]),
-        ]
-
-    return judged(f"{env}, {reading}", checks)
-
-
-def none_learns(e: Evidence, study: str, env: str, reading: str, **labels: Any) -> Finding:
-    def checks() -> list[Check]:
-        return [fails(a, [e.scores(study, env, a, **labels)]) for a in ALGOS]
-
-    return judged(f"{env}, {reading}", checks)
-
-
-def sparsemax(e: Evidence) -> Iterator[Finding]:
-    """C2."""
+def c2() -> Iterator[Reading]:
     for env in (CARTPOLE, LUNAR):
-        for words, weight in WEIGHTS.items():
-            yield ordered(e, "fig2", env, words, q=2, policy="paper", log_weight=weight)
+        for choice in (*WEIGHTS, *(LIBRARIES if env == CARTPOLE else ())):
+            yield of_three("fig2", env, 2.0, choice, _ordered)
 
 
-def larger_q(e: Evidence) -> Iterator[Finding]:
-    """C3."""
-    for q in (3, 4):
-        for policy in POLICIES:
-            for words, weight in WEIGHTS.items():
-                reading = f"q = {q}, {policy}, {words}"
-                own = {"q": q, "policy": policy, "log_weight": weight}
-                yield only_tal(e, "fig2", CARTPOLE, reading, **own)
+def c3() -> Iterator[Reading]:
+    for q in (3.0, 4.0):
+        for choice in (*POLICIES, *FORMULAS, *(LIBRARIES if q == 3 else ())):
+            yield of_three("fig2", CARTPOLE, q, choice, _only_tal_solves)
 
 
-def convex(e: Evidence) -> Iterator[Finding]:
-    """C4."""
+def c4() -> Iterator[Reading]:
     for env in (CARTPOLE, LUNAR):
-        for words, weight in WEIGHTS.items():
-            reading = f"q = -1, {words}"
-            yield none_learns(e, "fig2", env, reading, q=-1, policy="paper", log_weight=weight)
+        for choice in WEIGHTS:
+            yield all_are_poor("fig2", env, choice)
 
 
-def acrobot(e: Evidence) -> Iterator[Finding]:
-    """C5."""
-    own: dict[str, Any] = {"policy": "paper", "log_weight": ""}
-    yield ordered(e, "fig3", ACROBOT, "q = 2", q=2, **own)
-    for q in (3, 4):
-        yield only_tal(e, "fig3", ACROBOT, f"q = {q}, paper", q=q, **own)
-    yield none_learns(e, "fig3", ACROBOT, "q = -1, paper", q=-1, **own)
+def c5() -> Iterator[Reading]:
+    yield of_three("fig3", ACROBOT, 2.0, TEXT, _ordered)
+    for q in (3.0, 4.0):
+        yield of_three("fig3", ACROBOT, q, TEXT, _only_tal_solves)
+    yield all_are_poor("fig3", ACROBOT, TEXT)
 
 
-def fractional(e: Evidence) -> Iterator[Finding]:
-    """C6."""
+def c6() -> Iterator[Reading]:
     for env in (CARTPOLE, LUNAR):
-        for policy in POLICIES:
-            for words, weight in WEIGHTS.items():
-                own = {"policy": policy, "log_weight": weight}
-                yield only_tal(e, "fig4", env, f"q = 3/2, {policy}, {words}", q=1.5, **own)
-
-                def checks(env: str = env, own: dict[str, Any] = own) -> list[Check]:
-                    x = {a: [e.scores("fig4", env, a, q=2.5, **own)] for a in ALGOS}
-                    best = [
-                        better(("TAL", n), x["tal"], x[a])
-                        for n, a in (("Tsallis-DQN", "tsallis-dqn"), ("MT-DQN", "mt-dqn"))
-                    ]
-                    return [*best, *([below("TAL", x["tal"], 0.95)] if env == CARTPOLE else [])]
-
-                yield judged(f"{env}, q = 5/2, {policy}, {words}", checks)
+        for choice in (*POLICIES, *(LIBRARIES if env == CARTPOLE else ())):
+            yield of_three("fig4", env, 1.5, choice, _tal_is_best, "TAL above the others")
+            if choice.weight == "alpha":  # TAL has no log-policy
+                yield of_three("fig4", env, 1.5, choice, _tal_converges, "TAL converges")
+        for choice in (*POLICIES, *(FORMULAS if env == CARTPOLE else ())):
+            says = _tal_is_best_not_optimal if env == CARTPOLE else _tal_is_best
+            yield of_three("fig4", env, 2.5, choice, says)
 
 
-def gap(e: Evidence) -> Iterator[Finding]:
-    """C7."""
-    for policy in POLICIES:
-        for q in (1.5, 2, 2.5, 3, 4):
-            own = partial(e.scores, "fig5", CARTPOLE, column="action_gap", q=q, policy=policy)
-            yield judged(f"{CARTPOLE}, q = {q:g}, {policy}", lambda own=own: [
-                better(("TAL's gap", "Tsallis-DQN's"), [own("tal")], [own("tsallis-dqn")], 0.0)
-            ])  # fmt: skip
+def c7() -> Iterator[Reading]:
+    yield from map(action_gaps, ("paper", "exact"))
 
 
-def games(e: Evidence, study: str, algo: str) -> Scores:
-    """The scores of all games there are."""
-    found = e.envs(study, "MinAtar/") + e.envs(study, "ALE/")
-    if not found:
-        raise Missing(f"no runs of {study}")
-    return [e.scores(study, env, algo) for env in found]
+def c8() -> Iterator[Reading]:
+    def says(tal: Sample, tsallis: Sample, munchausen: Sample) -> list[Sentence]:
+        return [better(tal, tsallis), learns_nothing(munchausen)]
+
+    yield from of_games("fig6", ("tal", "tsallis-dqn", "mt-dqn"), says, MINATAR)
 
 
-def minatar(e: Evidence) -> Iterator[Finding]:
-    """C8."""
-    own = partial(games, e, "fig6")
-    yield judged("all games together", lambda: [
-        better(("TAL", "Tsallis-DQN"), own("tal"), own("tsallis-dqn"), 0.0),
-        fails("MT-DQN", own("mt-dqn")),
-    ])  # fmt: skip
+def c9() -> Iterator[Reading]:
+    def says(pal: Sample, mdqn: Sample, tal: Sample, sal: Sample) -> list[Sentence]:
+        best = [not_worse(pal, tal), not_worse(mdqn, tal)]
+        close = [not_worse(tal, pal), not_worse(tal, mdqn)]
+        behind = [better(other, sal) for other in (pal, mdqn, tal)]
+        return [*best, *close, *behind]
+
+    yield from of_games("fig6", ("pal", "mdqn", "tal", "sal"), says, MINATAR)
 
 
-def state_of_the_art(e: Evidence) -> Iterator[Finding]:
-    """C9."""
-    own = partial(games, e, "fig6")
-    yield judged("all games together", lambda: [
-        not_worse(("PAL", "TAL"), own("pal"), own("tal")),
-        not_worse(("MDQN", "TAL"), own("mdqn"), own("tal")),
-        not_worse(("TAL", "PAL"), own("tal"), own("pal")),
-        not_worse(("TAL", "MDQN"), own("tal"), own("mdqn")),
-        better(("TAL", "SAL"), own("tal"), own("sal"), 0.0),
-    ])  # fmt: skip
+def c10() -> Iterator[Reading]:
+    def says(cvi: Sample, tal: Sample) -> list[Sentence]:
+        return [not_worse(cvi, tal), not_worse(tal, cvi)]
+
+    yield from of_games("fig7", ("cvi", "tal"), says, MINATAR)
 
 
-def conservative(e: Evidence) -> Iterator[Finding]:
-    """C10."""
-    own = partial(games, e, "fig7")
-    yield judged("all games together", lambda: [alike(("CVI", "TAL"), own("cvi"), own("tal"))])
+def c11() -> Iterator[Reading]:
+    def says(tal: Sample, munchausen: Sample) -> list[Sentence]:
+        return [learns(tal), learns_nothing(munchausen)]
+
+    yield from of_games("fig8", ("tal", "mt-dqn"), says)
 
 
-def atari(e: Evidence) -> Iterator[Finding]:
-    """C11."""
-    own = partial(games, e, "fig8")
-    yield judged("all games together", lambda: [
-        learns("TAL", own("tal")), fails("MT-DQN", own("mt-dqn"))
-    ])  # fmt: skip
+def c12() -> Iterator[Reading]:
+    def compare(at: Scale, figure: str, one: str, two: str) -> Measured:
+        samples = at.games(figure, one), at.games(figure, two)
+        return measured([better(*samples)], samples)
+
+    degraded = partial(compare, figure="fig9", one="tsallis-dqn", two="mt-dqn")
+    improved = partial(compare, figure="fig10", one="tal", two="tsallis-dqn")
+
+    def both(at: Scale) -> Measured:
+        one, two = degraded(at), improved(at)
+        least_learned = min(one.best, two.best, key=lambda best: best[1])
+        return Measured(
+            [*one.sentences, *two.sentences],
+            min(one.seeds, two.seeds),
+            max(one.steps, two.steps),
+            least_learned,
+        )
+
+    yield Reading("KungFuMaster and the four games", both)
+    yield Reading("KungFuMaster", degraded)
+    yield Reading("the four games", improved)
 
 
-def kungfu(e: Evidence) -> Iterator[Finding]:
-    """C12."""
-    master, four = partial(games, e, "fig9"), partial(games, e, "fig10")
-    yield judged("KungFuMaster", lambda: [
-        better(("Tsallis-DQN", "MT-DQN"), master("tsallis-dqn"), master("mt-dqn"), 0.0)
-    ])  # fmt: skip
-    yield judged("four games", lambda: [
-        better(("TAL", "Tsallis-DQN"), four("tal"), four("tsallis-dqn"), 0.0)
-    ])  # fmt: skip
+# What the claims say about the three algorithms
 
 
-def identity(checks: Callable[[], list[Check]], e: Evidence) -> Iterator[Finding]:
-    yield judged("tabular MDPs, float64", checks)
+def _ordered(x: Three) -> list[Sentence]:
+    return [not_worse(x.tal, x.tsallis), better(x.tsallis, x.munchausen)]
+
+
+def _only_tal_solves(x: Three) -> list[Sentence]:
+    """The text says that the others fail to solve the task, not that they learn nothing."""
+    return [below(x.tsallis, SOLVED), below(x.munchausen, SOLVED), *_tal_is_best(x)]
+
+
+def _tal_is_best(x: Three) -> list[Sentence]:
+    return [better(x.tal, x.tsallis), better(x.tal, x.munchausen)]
+
+
+def _tal_is_best_not_optimal(x: Three) -> list[Sentence]:
+    return [*_tal_is_best(x), below(x.tal, SOLVED)]
+
+
+def _tal_converges(x: Three) -> list[Sentence]:
+    return [above(x.tal, SOLVED)]
+
+
+def _claim(text: str, figure: str, readings: Callable[[], Iterator[Reading]]) -> Claim:
+    return Claim(readings.__name__.upper(), text, figure, tuple(readings()))
 
 
 CLAIMS = (
-    Claim("C1", "CartPole: MDQN (q = 1) learns, MT-DQN (q = 2) learns nothing", "fig1", munchausen),
-    Claim("C2", "q = 2: TAL >= Tsallis-DQN > MT-DQN", "fig2", sparsemax),
-    Claim("C3", "CartPole, q = 3, 4: only TAL learns", "fig2", larger_q),
-    Claim("C4", "q = -1: all three are poor", "fig2", convex),
-    Claim("C5", "Acrobot: as C2 to C4", "fig3", acrobot),
-    Claim("C6", "q = 3/2: only TAL learns; q = 5/2: TAL is best, not optimal on CartPole", "fig4",
-          fractional),
-    Claim("C7", "TAL's action gap is larger than Tsallis-DQN's, for each q", "fig5", gap),
-    Claim("C8", "MinAtar: TAL better than Tsallis-DQN, MT-DQN flat", "fig6", minatar),
-    Claim("C9", "MinAtar: PAL and MDQN best, TAL close, SAL behind", "fig6", state_of_the_art),
-    Claim("C10", "MinAtar: CVI and TAL (q = 2) alike", "fig7", conservative),
-    Claim("C11", "Atari: TAL learns, MT-DQN does not", "fig8", atari),
-    Claim("C12", "Atari: MT-DQN degrades Tsallis-DQN (KungFuMaster), TAL improves it",
-          "fig9, fig10", kungfu),
-    Claim("C13", "at q = 1 TAL is Munchausen RL, and CVI rewrites into MDQN", "appendix",
-          partial(identity, identities.munchausen_is_advantage)),
-    Claim("C14", "with beta = 1, MDQN's Q - tau ln pi obeys the KL-regularised recursion", "eq. 9",
-          partial(identity, identities.kl_recursion)),
+    _claim("MDQN (q = 1) learns CartPole, MT-DQN (q = 2) learns nothing", "fig1", c1),
+    _claim("q = 2: TAL >= Tsallis-DQN > MT-DQN", "fig2", c2),
+    _claim("q = 3, 4: Tsallis-DQN and MT-DQN do not solve CartPole, TAL is better", "fig2", c3),
+    _claim("q = -1: all three are poor", "fig2", c4),
+    _claim("Acrobot: as C2 to C4", "fig3", c5),
+    _claim("q = 3/2: TAL converges, the others fail; q = 5/2: TAL is best", "fig4", c6),
+    _claim("TAL's action gap is larger than Tsallis-DQN's, for each q", "fig5", c7),
+    _claim("MinAtar: TAL is better than Tsallis-DQN, MT-DQN is flat", "fig6", c8),
+    _claim("MinAtar: PAL and MDQN are best, TAL is close, SAL is behind", "fig6", c9),
+    _claim("MinAtar: CVI and TAL (q = 2) are alike", "fig7", c10),
+    _claim("Atari: TAL learns, MT-DQN does not", "fig8", c11),
+    _claim("Atari: MT-DQN degrades Tsallis-DQN, TAL improves on it", "fig9, fig10", c12),
+    Claim("C13", "At q = 1 TAL is Munchausen RL, and CVI rewrites into MDQN", "appendix",
+          identity=munchausen_is_advantage),
+    Claim("C14", "With beta = 1, MDQN's Q - tau ln pi obeys the KL-regularised recursion", "eq. 9",
+          identity=kl_recursion),
 )  # fmt: skip
+
+
+@cache
+def primary_readings() -> dict[str, str]:
+    """The primary reading of each claim, as the files of the studies name it."""
+    every = (study.load(name).primary for name in study.names())
+    return {claim: reading for primary in every for claim, reading in primary.items()}

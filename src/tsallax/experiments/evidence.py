@@ -1,79 +1,196 @@
-"""The evidence for a claim: final scores of settings, from the tables of one scale."""
+"""The evidence for a claim: final scores of settings, from the tables of one or more scales.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+A score is the mean return over the last fifth of a run, on a scale that is the same for every
+study: 0 is random play, measured by the study `random`, and 1 is a reference that is fixed
+beforehand, REFERENCE.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from jaxtyping import Float
 
+from tsallax.experiments.exact_tests import Sample, Sentence
 from tsallax.experiments.results import Curve, select
 
-ENOUGH = 0.01  # of the paper's steps, below which nothing is said
-CLEAR = 3.0  # standard errors of the return of random actions
-PAPER_STEPS = {"MinAtar/": 10_000_000, "ALE/": 30_000_000, "": 500_000}
+NAMES = {
+    "tsallis-dqn": "Tsallis-DQN", "mt-dqn": "MT-DQN", "tal": "TAL", "mdqn": "MDQN",
+    "pal": "PAL", "sal": "SAL", "cvi": "CVI",
+}  # fmt: skip
+
+# What counts as solved, where Gymnasium has no threshold of its own.
+REFERENCE = {
+    # The game authors' DQN at 5 million frames, mean training return of 30 seeds, read off the
+    # learning curves of Young and Tian (2019), "MinAtar: An Atari-inspired testbed for thorough
+    # and reproducible reinforcement learning experiments", arXiv:1903.03176.
+    "MinAtar/Asterix": 16.6, "MinAtar/Breakout": 10.1, "MinAtar/Freeway": 50.0,
+    "MinAtar/Seaquest": 20.0, "MinAtar/SpaceInvaders": 44.0,
+    # The human player of the human-normalised score, as DeepMind's dqn_zoo tabulates it
+    # (dqn_zoo/atari_data.py).
+    "ALE/Alien-v5": 7127.7, "ALE/Asterix-v5": 8503.3, "ALE/BeamRider-v5": 16926.5,
+    "ALE/Breakout-v5": 30.5, "ALE/Enduro-v5": 860.5, "ALE/Freeway-v5": 29.6,
+    "ALE/Hero-v5": 30826.4, "ALE/KungFuMaster-v5": 22736.3, "ALE/MsPacman-v5": 6951.6,
+    "ALE/Pong-v5": 14.6, "ALE/Qbert-v5": 13455.0, "ALE/RoadRunner-v5": 7845.0,
+    "ALE/Seaquest-v5": 42054.7, "ALE/SpaceInvaders-v5": 1668.7, "ALE/VideoPinball-v5": 17667.9,
+}  # fmt: skip
+
+# A table that has no such column, or leaves it blank, has runs with these values.
+DEFAULTS = {"policy": "paper", "choices": "paper", "log_weight": ""}
+
+# A reward of 1 per step and a discount of 0.99.
+LARGEST_RETURN = {"CartPole-v1": 1 / (1 - 0.99)}
+DIVERGED = 10.0  # times the largest discounted return there can be
+SMALLEST_GAP = 1e-9  # relative, so that actions which are all alike have a logarithm
 
 
-class Missing(Exception):  # noqa: N818 (not an error: a verdict is left open)
-    """Runs that a claim needs are not there, or too short."""
+class Missing(Exception):  # noqa: N818 (not an error: the verdict is *cannot say*)
+    """Something that a reading needs is not there."""
+
+
+class NotRun(Missing):
+    """Runs that a reading needs have not been made at this scale."""
+
+
+class Measured(NamedTuple):
+    """What the runs of one scale say about a reading."""
+
+    sentences: list[Sentence]
+    seeds: int  # of the smallest sample
+    steps: int  # of the longest
+    best: tuple[str, float]  # the best sample and its mean score: has anything been learned?
+    notes: tuple[str, ...] = ()
+
+
+def measured(
+    sentences: Iterable[Sentence],
+    samples: Iterable[Sample],
+    best: tuple[str, float] | None = None,
+    notes: Sequence[str] = (),
+) -> Measured:
+    """The sentences with the seeds, steps and best score of the samples that they are about."""
+    samples = list(samples)
+    return Measured(
+        list(sentences),
+        min(sample.seeds for sample in samples),
+        max(sample.steps for sample in samples),
+        best or max(((s.name, s.mean) for s in samples), key=lambda pair: pair[1]),
+        tuple(notes),
+    )
+
+
+class Gaps(NamedTuple):
+    """Action gaps relative to the values, in powers of ten."""
+
+    sample: Sample  # of the runs that did not diverge
+    diverged: int  # how many did
+
+
+class Scale:
+    """The tables of one scale by study, and the returns of random play by environment."""
+
+    def __init__(
+        self, name: str, tables: Mapping[str, Sequence[Curve]], random: Mapping[str, float]
+    ):
+        self.name, self.tables, self.random = name, tables, random
+
+    def sample(self, study: str, env: str, algo: str, **labels: Any) -> Sample:
+        """The scores of a setting's runs on one environment."""
+        curve = self.curve(study, env, algo, **labels)
+        return Sample(NAMES.get(algo, algo), (self._scores(curve),), int(curve.steps[-1]))
+
+    def games(self, study: str, algo: str, only: str = "") -> Sample:
+        """The scores of an algorithm's runs on every game of a study, or on one."""
+        found = [env for env in self.environments(study) if only in ("", env)]
+        if not found:
+            raise NotRun(f"no runs of {study}" + (f" on {only}" if only else ""))
+        samples = [self.sample(study, env, algo) for env in found]
+        strata = tuple(stratum for sample in samples for stratum in sample.strata)
+        return Sample(samples[0].name, strata, max(sample.steps for sample in samples))
+
+    def best(self, study: str, env: str) -> tuple[str, float]:
+        """The highest mean score of any setting of a study on an environment, and whose it is."""
+        curves = select(self.tables.get(study, ()), env=env)
+        scores = [(c.labels["algo"], float(self._scores(c).mean())) for c in curves]
+        algo, score = max(scores, key=lambda pair: pair[1])
+        return NAMES.get(algo, algo), score
+
+    def relative_gaps(self, study: str, env: str, algo: str, **labels: Any) -> Gaps:
+        """The logarithm of the action gap divided by the absolute value of the best action.
+
+        Both are means over the last fifth of the run. A ratio of positive numbers differs between
+        runs by factors, and the logarithm keeps one run from outweighing all others.
+
+        A run has diverged if its numbers overflowed, or if this value is more than DIVERGED times
+        the largest discounted return that the environment allows. The action gap itself is no sign
+        of divergence: advantage learning widens it by 1/(1 - beta), which is its purpose.
+        """
+        curve = self.curve(study, env, algo, **labels)
+        columns = {**curve.columns, "value": np.abs(curve.columns["max_q"])}
+        gap, value = (curve._replace(columns=columns).final(c) for c in ("action_gap", "value"))
+        bounded = (value > 0) & (value <= DIVERGED * LARGEST_RETURN[env])  # False for NaN
+        sound = bounded & np.isfinite(gap) & np.all(curve.columns["diverged"] < 0, 1)
+        gaps = np.log10(np.maximum(gap[sound] / value[sound], SMALLEST_GAP))
+        sample = Sample(NAMES.get(algo, algo), (gaps,), int(curve.steps[-1]))
+        return Gaps(sample, int(np.sum(~sound)))
+
+    def curve(self, study: str, env: str, algo: str, **labels: Any) -> Curve:
+        if algo != "mt-dqn" and "log_weight" in labels:
+            labels["log_weight"] = ""  # only MT-DQN has a log-policy to weigh
+        wanted = {"env": env, "algo": algo, **{n: _text(value) for n, value in labels.items()}}
+        curves = [
+            curve
+            for curve in self.tables.get(study, ())
+            if all((curve.labels.get(n) or DEFAULTS.get(n, "")) == v for n, v in wanted.items())
+        ]
+        if len(curves) != 1:
+            words = ", ".join([algo, env, *(f"{n} {v}" for n, v in labels.items() if v != "")])
+            raise Missing(f"{words} is ambiguous") if curves else NotRun(f"no runs of {words}")
+        return curves[0]
+
+    def reference(self, env: str) -> tuple[float, float]:
+        """The returns that are 0 and 1 on the scale of scores."""
+        if env not in self.random:
+            raise Missing(f"no runs of random actions on {env}: tsallax reproduce random")
+        spec = gymnasium.registry.get(env)
+        threshold = spec.reward_threshold if spec is not None else None
+        solved = REFERENCE.get(env, threshold)
+        if solved is None:
+            raise Missing(f"{env} has no return that counts as solved")
+        return self.random[env], float(solved)
+
+    def environments(self, study: str) -> list[str]:
+        return list(dict.fromkeys(curve.labels["env"] for curve in self.tables.get(study, ())))
+
+    def _scores(self, curve: Curve) -> np.ndarray:
+        env, final = curve.labels["env"], curve.final()
+        if not np.all(np.isfinite(final)):
+            raise Missing(f"{curve.labels['algo']} on {env}: a run in which no episode ended")
+        random, solved = self.reference(env)
+        return (final - random) / (solved - random)
 
 
 class Evidence:
-    """The tables of one scale, by study."""
+    """The tables of several scales: `{scale: {study: curves}}`."""
 
-    def __init__(self, tables: Mapping[str, Sequence[Curve]]):
+    def __init__(self, tables: Mapping[str, Mapping[str, Sequence[Curve]]]):
         self.tables = tables
 
-    def scores(
-        self, study: str, env: str, algo: str, column: str = "episode_return", **labels: Any
-    ) -> Float[np.ndarray, "seeds"]:
-        """Final scores of a setting's seeds; returns are scaled from random (0) to solved (1)."""
-        curve = self.curve(study, env, algo, **labels)
-        final = curve.final(column)
-        returns = column == "episode_return"
-        if not np.all(np.isfinite(final)):
-            why = "no episode ended" if returns else f"{column} is not finite"
-            raise Missing(f"{algo} on {env}: a run in which {why}")
-        if not returns:
-            return final
-        low, high = self.span(study, env)
-        return (final - low) / (high - low)
+    @cached_property
+    def scales(self) -> list[Scale]:
+        random = self.random_play()
+        return [Scale(name, tables, random) for name, tables in self.tables.items()]
 
-    def curve(self, study: str, env: str, algo: str, **labels: Any) -> Curve:
-        there = self.tables.get(study, ())
-        keys = there[0].labels if there else {}
-        wanted = {n: v for n, v in labels.items() if n in keys}
-        if algo != "mt-dqn" and "log_weight" in wanted:
-            wanted["log_weight"] = ""
-        found = select(there, env=env, algo=algo, **wanted)
-        words = ", ".join([algo, env, *(f"{n} {v}" for n, v in labels.items() if v != "")])
-        if len(found) != 1:
-            raise Missing(f"no runs of {words}" if not found else f"{words} is ambiguous")
-        paper = next(steps for start, steps in PAPER_STEPS.items() if env.startswith(start))
-        if found[0].steps[-1] < ENOUGH * paper:
-            raise Missing(f"{words}: {found[0].steps[-1]:,} of the paper's {paper:,} steps")
-        return found[0]
+    def random_play(self) -> dict[str, float]:
+        """The mean return of random actions, from the longest runs of any scale."""
+        curves = [c for tables in self.tables.values() for c in tables.get("random", ())]
+        means = [(c, c.iterations("episode_return", 1)[1]) for c in curves]
+        ended = [(c, mean[np.isfinite(mean)]) for c, mean in means if np.any(np.isfinite(mean))]
+        longest = sorted(ended, key=lambda pair: pair[0].steps[-1])
+        return {curve.labels["env"]: float(mean.mean()) for curve, mean in longest}
 
-    def span(self, study: str, env: str) -> tuple[float, float]:
-        """The returns of random actions and of a solved task: Gymnasium's threshold or the best.
 
-        The best must be clearly above random actions: noise is no scale.
-        """
-        chance = select(self.tables.get("random", ()), env=env)
-        if not chance:
-            raise Missing(f"no runs of random actions on {env}: tsallax reproduce random")
-        random = chance[0].iterations("episode_return", 1)[1]
-        low = float(np.nanmean(random))
-        spec = gymnasium.registry.get(env)
-        high = spec.reward_threshold if spec is not None else None
-        if high is None:
-            every = select(self.tables[study], env=env)
-            high = max(float(np.nanmean(curve.final())) for curve in every)
-            error = float(np.nanstd(random)) / np.sqrt(random.size)
-            if high <= low + CLEAR * error:
-                raise Missing(f"{env}: no algorithm is clearly above random actions")
-        return low, float(high)
-
-    def envs(self, study: str, start: str) -> list[str]:
-        found = dict.fromkeys(c.labels["env"] for c in self.tables.get(study, ()))
-        return [env for env in found if env.startswith(start)]
+def _text(value: Any) -> str:
+    """As a table of results writes a label."""
+    return value if isinstance(value, str) else f"{value:g}"

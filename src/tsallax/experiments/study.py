@@ -18,10 +18,9 @@ alpha = [0.01, 0.03]
 [[scales.quick]]                # optional: the first rule whose `match` fits the environment
 match = ["MinAtar/*"]
 steps = 20_000
-only = { q = [2] }              # settings with other values are left out
+only = { q = [2] }              # settings with other values are omitted
 """
 
-import dataclasses
 import itertools
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -33,11 +32,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsallax.checks import suggest
-from tsallax.training.config import CLOSED, RANGES, Config, resolve
+from tsallax.operators import ALGORITHMS
+from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config, resolve
 
-FIELDS = {f.name: f for f in dataclasses.fields(Config)}
 LISTS = {"hidden"}  # a list is one value of these
-KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs")
+KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs", "primary")
 RECORDED = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
 SHARED = "paper"  # the name of the scales that the paper's figures share
 
@@ -58,8 +57,9 @@ class Study:
     metric: str = "episode_return"
     rows: tuple[str, ...] = ("env",)
     columns: tuple[str, ...] = ()
-    curves: tuple[str, ...] = ()  # left open: whatever else tells its settings apart
+    curves: tuple[str, ...] = ()  # if not given: whatever else tells its settings apart
     scales: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    primary: dict[str, str] = field(default_factory=dict)  # claim: the reading that decides it
 
     @property
     def keys(self) -> list[str]:
@@ -77,14 +77,14 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Study:
-    """One that comes with the package."""
+    """A study that comes with the package, by its name."""
     if name not in names():
         raise ValueError(f"there is no study {name!r}; {suggest(name, names())}")
     return parse((_folder() / f"{name}.toml").read_text(), name)
 
 
 def read(path: Path) -> Study:
-    """A user's own."""
+    """A user's own study, from a TOML file."""
     try:
         return parse(path.read_text(), path.stem)
     except UnicodeDecodeError:
@@ -92,7 +92,7 @@ def read(path: Path) -> Study:
 
 
 def parse(text: str, name: str) -> Study:
-    """A study from TOML; what is not understood is refused, with the place of it."""
+    """A study from TOML; what is not understood is refused, with its place."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -116,11 +116,14 @@ def parse(text: str, name: str) -> Study:
             own[key] = _names(table[key], f"{name}, {key}")
     if own.get("metric", RECORDED[0]) not in RECORDED:
         raise ValueError(f"{name}: metric must be one of {', '.join(RECORDED)}")
-    return Study(name, str(table.get("title", name)), blocks, scales=scales, **own)
+    primary = table.get("primary", {})
+    if not isinstance(primary, dict) or not all(isinstance(v, str) for v in primary.values()):
+        raise ValueError(f'{name}, [primary] must name a reading per claim, such as C1 = "..."')
+    return Study(name, str(table.get("title", name)), blocks, scales=scales, primary=primary, **own)
 
 
 def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
-    """Every setting of the study at a scale, resolved; the same one twice is one.
+    """Every setting of the study at a scale, resolved and without duplicates.
 
     `seeds`, unless it is 0, is in the place of the scale's own number.
     """
@@ -179,7 +182,7 @@ def _rule(env: str, rules: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    if name in RANGES:
+    if name in NUMBERS:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{name} must be a number, not {value!r}")
         return (float(value),)
@@ -191,6 +194,8 @@ def _block(fields: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
     _known(fields, FIELDS, place)
     block = {}
     for name, value in fields.items():
+        if (name, value) == ("algo", "all"):
+            value = list(ALGORITHMS)
         if value == []:
             raise ValueError(f"{place}: {name} is an empty list, which leaves nothing to run")
         several = isinstance(value, list) and (name not in LISTS or isinstance(value[0], list))

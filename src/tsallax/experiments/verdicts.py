@@ -1,126 +1,135 @@
-"""What a few seeds allow to say: *holds*, *does not*, or *cannot say*.
+"""From p-values to verdicts: *holds*, *does not hold* or *cannot say*, at one stated error.
 
-Scores are put on the scale of their environment, 0 for random actions and 1 for solved, so that
-environments can be taken together. The tests are exact at any number of seeds: a sign test against
-a threshold, and a permutation test between two samples within each environment, for samples that
-differ by a shift alone. Both can fail for lack of seeds, and then nothing is said: five seeds
-against a threshold must all agree (p = 1/32).
+The error is the probability that any of the claims C1 to C12 gets a false verdict under its
+primary reading, over all of its looks at a growing number of seeds. It is at most LEVEL. Three
+corrections keep it, and each rests on a bound that needs no independence:
+
+**Parts of a claim.** A claim holds if all its sentences do, so its p-value is the largest of
+theirs and needs no correction (an intersection-union test, Berger 1982). It does not hold if one
+of its sentences does not; that p-value is the smallest of theirs times their number (Bonferroni,
+the first step of Holm's procedure).
+
+**Claims.** Holm's procedure (1979) over both p-values of every claim. A claim cannot be both true
+and false, so of two null hypotheses per claim one at most is true, and no step has to divide the
+level by more than the number of claims (Shaffer 1986).
+
+**Looks.** Seeds are added in groups of five, up to thirty, and a reading may be judged after each
+group. The k-th look spends a share of the level, PRIMARY_SHARES[k - 1]. The shares sum to one, so
+the union bound over the looks keeps the level whenever one stops. Seeds can always be added, so
+this is applied always, also to a number of seeds that was fixed beforehand.
+
+The shares suit discrete tests, whose smallest p-value with n seeds is 2^-n against a threshold and
+1/C(2n, n) between two samples. A primary reading is meant to be decided with ten seeds, and half
+of its level goes there: ten seeds that agree must be able to refute one of two sentences,
+2/1024 <= 0.05 share/12. The p-values of the later looks fall so fast that a tenth of the level
+each costs them little: at thirty seeds the effect that is found with a chance of 80 % is 1.14
+standard deviations, and 1.10 with equal shares.
+
+Readings that are not primary are *exploratory*: each has the level for itself, corrected for its
+parts and its looks but not for the other readings. Nearly all of them have five seeds and stay
+there, so most of their level goes to the first look: five seeds that agree pass a threshold,
+1/32 <= 0.05 share.
+
+A sequential permutation test of the joint law of all looks (AdaStop, Mathieu et al. 2024) would
+spend less than the union bound, but knows no margins, no thresholds and no conjunctions.
 """
 
-import math
 from collections.abc import Sequence
-from itertools import combinations, product
-from typing import NamedTuple
 
 import numpy as np
 
-HOLDS, NOT, OPEN = "holds", "does not", "cannot say"
+from tsallax.experiments.exact_tests import PValues, Sentence
+
+HOLDS, NOT, OPEN = "holds", "does not hold", "cannot say"
 LEVEL = 0.05
-LEARNT = 0.25  # of the way from random actions to solved, at least
-NOTHING = 0.1  # at most; and what counts as no difference
-EXACT = 20_000  # permutations, beyond which they are drawn
-
-Scores = Sequence[np.ndarray]  # of each environment (stratum), one number a seed
-
-
-class Check(NamedTuple):
-    """One sentence of a claim, and what became of it."""
-
-    verdict: str
-    text: str
+FEWEST_SEEDS = 5  # with fewer in any sample there is no verdict
+GROUP = 5  # seeds that are added at a time
+PRIMARY_SHARES = (0.1, 0.5, 0.1, 0.1, 0.1, 0.1)  # of the level, for 5, 10, ..., 30 seeds
+EXPLORATORY_SHARES = (0.65, 0.07, 0.07, 0.07, 0.07, 0.07)
+MOST_SEEDS = GROUP * len(PRIMARY_SHARES)
+FAMILY = 12  # claims that share the level, C1 to C12
+POWER = 0.8
 
 
-def learns(name: str, scores: Scores) -> Check:
-    """More than LEARNT of the way, in most runs."""
-    return _most(f"{name} learns, above {LEARNT:g}", np.concatenate(scores) > LEARNT)
-
-
-def fails(name: str, scores: Scores) -> Check:
-    """Less than NOTHING of the way, in most runs."""
-    return _most(f"{name} learns nothing, below {NOTHING:g}", np.concatenate(scores) < NOTHING)
-
-
-def below(name: str, scores: Scores, bound: float) -> Check:
-    return _most(f"{name} stays below {bound:g}", np.concatenate(scores) < bound)
-
-
-def _most(text: str, success: np.ndarray) -> Check:
-    p, other = sign_test(success)
-    verdict = HOLDS if p <= LEVEL else NOT if other <= LEVEL else OPEN
-    return Check(verdict, f"{text}: {np.sum(success)} of {len(success)} runs")
-
-
-def better(names: tuple[str, str], x: Scores, y: Scores, margin: float = NOTHING) -> Check:
-    """The first above the second; not so if below, or surely above by no more than the margin."""
-    more, less, difference = compare(x, y)
-    small = less <= LEVEL or compare([a - margin for a in x], y)[1] <= LEVEL
-    verdict = NOT if small else HOLDS if more <= LEVEL else OPEN
-    return Check(verdict, f"{names[0]} > {names[1]}: by {_signed(difference)}, p = {more:.2g}")
-
-
-def not_worse(names: tuple[str, str], x: Scores, y: Scores) -> Check:
-    """The first at least the second, but for the margin."""
-    difference = compare(x, y)[2]
-    more, less, _ = compare([a + NOTHING for a in x], y)
-    verdict = HOLDS if more <= LEVEL else NOT if less <= LEVEL else OPEN
-    text = f"{names[0]} >= {names[1]} - {NOTHING:g}: by {_signed(difference)}, p = {more:.2g}"
-    return Check(verdict, text)
-
-
-def alike(names: tuple[str, str], x: Scores, y: Scores) -> Check:
-    """Neither better than the other by more than the margin."""
-    verdict = together([not_worse(names, x, y), not_worse(names, y, x)])
-    difference = compare(x, y)[2]
-    return Check(verdict, f"{names[0]} and {names[1]} alike within {NOTHING:g}: {difference:+.2f}")
-
-
-def together(checks: Sequence[Check]) -> str:
-    """A claim holds if all of it holds, and does not if a part of it does not."""
-    found = {check.verdict for check in checks}
-    return NOT if NOT in found else HOLDS if found == {HOLDS} else OPEN
-
-
-def sign_test(success: np.ndarray) -> tuple[float, float]:
-    """One-sided p-values for most being true, and for most being false."""
-    n, k = len(success), int(np.sum(success))
-    tail = [sum(math.comb(n, i) for i in range(m, n + 1)) / 2**n for m in (k, n - k)]
-    return tail[0], tail[1]
-
-
-def compare(x: Scores, y: Scores) -> tuple[float, float, float]:
-    """One-sided p-values for x above and for x below y, and the mean difference of the strata.
-
-    The test permutes runs between the two samples within each stratum.
-    """
-    strata = [_differences(a, b) for a, b in zip(x, y, strict=True)]
-    observed = float(np.mean([d[0] for d in strata]))
-    if math.prod(len(d) for d in strata) <= EXACT:
-        every = np.array([np.mean(choice) for choice in product(*strata)])
-    else:
-        draw = np.random.default_rng(0)
-        drawn = np.mean([draw.choice(d, EXACT) for d in strata], 0)
-        every = np.concatenate([[observed], drawn])
-    tiny = 1e-12 * max(1.0, float(np.max(np.abs(every))))
-    return (
-        float(np.mean(every >= observed - tiny)),
-        float(np.mean(every <= observed + tiny)),
-        observed,
+def conjunction(parts: Sequence[PValues]) -> PValues:
+    """The p-values of "all of these"."""
+    return PValues(
+        max(part.holds for part in parts), min(1.0, len(parts) * min(part.fails for part in parts))
     )
 
 
-def _differences(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """mean(x) - mean(y) for every way to share the runs out, as they are first."""
-    both, n = np.concatenate([x, y]), len(x)
-    ways = math.comb(len(both), n)
-    if ways <= EXACT:
-        chosen = np.array(list(combinations(range(len(both)), n)))
-    else:
-        rng = np.random.default_rng(0)
-        drawn = np.argsort(rng.random((EXACT, len(both))), axis=1)[:, :n]
-        chosen = np.concatenate([np.arange(n)[None], drawn])
-    sums = both[chosen].sum(1)
-    return sums / n - (both.sum() - sums) / (len(both) - n)
+def share(seeds: int, primary: bool) -> float:
+    """Of the level, for a look at so many seeds.
+
+    A number between two looks belongs to the later one, which is then not taken again.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds must be positive, not {seeds}")
+    shares = PRIMARY_SHARES if primary else EXPLORATORY_SHARES
+    return shares[min(-(-seeds // GROUP), len(shares)) - 1]
 
 
-def _signed(x: float) -> str:
-    return f"{x:+.2f}" if abs(x) < 1e4 else f"{x:+.1e}"
+def correction(seeds: int, primary: bool) -> float:
+    """What the p-values of a reading are multiplied by, for its looks and the other claims."""
+    return (FAMILY if primary else 1) / share(seeds, primary)
+
+
+def holm(p_values: Sequence[float], most_true: int) -> list[float]:
+    """Adjusted p-values: a hypothesis is rejected at a level if its own is at most the level.
+
+    Holm's step-down procedure. After r rejections it divides the level by the number of
+    hypotheses that can still all be true: those that are left, and never more than `most_true`.
+    """
+    order = np.argsort(p_values, kind="stable")
+    factors = np.minimum(len(p_values) - np.arange(len(p_values)), most_true)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.maximum.accumulate(np.asarray(p_values)[order] * factors)
+    return np.minimum(adjusted, 1.0).tolist()
+
+
+def correct_for_claims(p_values: Sequence[PValues]) -> list[PValues]:
+    """The p-values of several claims, adjusted for one another by Holm's procedure."""
+    adjusted = holm([p for pair in p_values for p in pair], most_true=len(p_values))
+    return [PValues(*adjusted[i : i + 2]) for i in range(0, len(adjusted), 2)]
+
+
+def scale(p: PValues, factor: float) -> PValues:
+    return PValues(min(1.0, p.holds * factor), min(1.0, p.fails * factor))
+
+
+def decide(p: PValues) -> str:
+    """The verdict of corrected p-values.
+
+    If both are small, the difference is there but too small to count: the claim does not hold.
+    """
+    return NOT if p.fails <= LEVEL else HOLDS if p.holds <= LEVEL else OPEN
+
+
+def hangs_on_one_run(sentences: Sequence[Sentence], factor: float) -> bool:
+    """Whether the verdict changes with one run of one sentence; `factor` is the correction.
+
+    In a threshold test the run is moved to the other side of the threshold, in a comparison it is
+    left out.
+    """
+    parts = [sentence.p_values() for sentence in sentences]
+    verdict = decide(scale(conjunction(parts), factor))
+    return any(
+        decide(scale(conjunction([*parts[:i], other, *parts[i + 1 :]]), factor)) != verdict
+        for i, sentence in enumerate(sentences)
+        for other in sentence.nearby()
+    )
+
+
+def seeds_to_decide(sentences: Sequence[Sentence], primary: bool, now: int) -> int | None:
+    """The seeds per sample, more than `now`, with which a verdict has a chance of POWER.
+
+    The effects and spreads are those of the runs at hand, so this is a rough guide. None if more
+    than MOST_SEEDS are needed.
+    """
+    for seeds in range(GROUP * (now // GROUP + 1), MOST_SEEDS + 1, GROUP):
+        level = LEVEL / correction(seeds, primary)
+        holds = np.prod([s.power(seeds, level).holds for s in sentences])
+        fails = max(s.power(seeds, level / len(sentences)).fails for s in sentences)
+        if max(holds, fails) >= POWER:
+            return seeds
+    return None

@@ -1,45 +1,43 @@
 """Studies as sections of a page: picture, final scores, and the claims that rest on them."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tsallax import stats
+from tsallax.experiments.judging import Judged
 from tsallax.experiments.results import Curve
 from tsallax.experiments.study import load, names
-from tsallax.report.judged import Judged, details
+from tsallax.report.claims_table import Results, details
 
 SHARE = 0.2  # of a run, at its end
 
 
-def study_sections(
-    tables: Mapping[str, Sequence[Curve]],
-    abouts: Sequence[Mapping[str, Any]],
-    judged: Sequence[Judged],
-    folder: str,
-) -> str:
-    """Every study of a folder of results, in Markdown; `folder` is its path from the page."""
-    known = {about["study"]: about for about in abouts}
-    own = {name: load(name) for name in names()}
-    order = [
-        *(name for name in own if name in tables),
-        *(name for name in tables if name not in own),
-    ]
+def study_sections(results: Sequence[Results], judged: Sequence[Judged], beside: Path) -> str:
+    """Every study with results, in Markdown, for a page in the folder `beside`."""
+    known = {name: load(name) for name in names()}
+    own = dict.fromkeys(found.study for found in results)
+    order = [*(name for name in known if name in own), *(name for name in own if name not in known)]
 
     def section(name: str) -> str:
-        study, about = own.get(name), known[name]
-        parts = [
-            f"### {name}: {about['title']}",
-            study.about if study else "",
-            f"![{about['title']}]({folder}/{name}/{name}.png)",
-            _made(about),
-            "\n".join(_rows(tables[name], study.metric if study else "episode_return")),
-            details(judged, name),
-        ]
-        return "\n\n".join(filter(None, parts))
+        study = known.get(name)
+        metric = study.metric if study else "episode_return"
+        tables = sorted((r for r in results if r.study == name), key=_length)
+        parts = [f"### {name}: {tables[-1].about['title']}", study.about if study else ""]
+        for table in tables:
+            path = os.path.relpath(table.folder, beside).replace(os.sep, "/")
+            picture = f"![{table.about['title']}]({path}/{name}.png)"
+            parts += [picture, _made(table.about), "\n".join(_rows(table.curves, metric))]
+        return "\n\n".join(filter(None, [*parts, details(judged, name)]))
 
     return "\n\n".join(map(section, order))
+
+
+def _length(table: Results) -> int:
+    return max(int(curve.steps[-1]) for curve in table.curves)
 
 
 def _made(about: Mapping[str, Any]) -> str:

@@ -14,9 +14,11 @@ from itertools import chain
 from typing import Any
 
 from tsallax._version import __version__
+from tsallax.experiments.evidence import Evidence
+from tsallax.experiments.judging import NOT_RUN, judge
 from tsallax.experiments.study import names as paper_studies
+from tsallax.report.claims_table import measurements, notes
 from tsallax.report.curves import PALETTE
-from tsallax.report.judged import judge
 from tsallax.report.page.gather import Found, Results, Run, text
 from tsallax.report.page.summary import SHOWN, of_table, settings_of, summarise
 
@@ -47,7 +49,7 @@ def _digest(source: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """In plain ASCII that nothing in HTML takes for markup."""
+    """JSON in plain ASCII, without anything that HTML interprets as markup."""
     words = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return words.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -80,7 +82,7 @@ def content(found: Found) -> dict[str, Any]:
 
 
 def troubles(found: Found) -> list[tuple[str, str]]:
-    """What is not whole, run by run: nothing of it is hidden."""
+    """What is incomplete, run by run: nothing of it is hidden."""
     of_runs = [(run.name, what) for run in found.runs for what in _faults(run)]
     of_studies = [(own.name, what) for own in found.results for what in _missing(own.about)]
     return [*found.problems, *of_runs, *of_studies]
@@ -106,7 +108,7 @@ def _missing(about: dict[str, Any]) -> list[str]:
 
 
 def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
-    """A table for each scale with runs of the paper's figures."""
+    """One table per scale that has runs of the paper's figures."""
     scales: dict[str, dict[str, Any]] = {}
     for own in results:
         study = text(own.about["study"])
@@ -121,10 +123,10 @@ def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
                     "text": f"{claim.text} ({claim.figure})",
                     "reading": one.reading,
                     "verdict": one.verdict,
-                    "missing": one.missing,
-                    "checks": [f"{c.text} ({c.verdict})" for c in one.checks],
+                    "missing": " ".join(one.lines) if one.reason == NOT_RUN else "",
+                    "checks": [*notes(one, kind=True), *measurements(one)],
                 }
-                for claim, findings in judge(tables)
+                for claim, findings in judge(Evidence({scale: tables}))
                 for one in findings
             ],
         }
@@ -133,7 +135,7 @@ def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
 
 
 def configurations(runs: Sequence[Run]) -> dict[str, Any]:
-    """What is common to all runs, what differs, and a row for each run."""
+    """What is common to all runs, what differs, and one row per run."""
     names = list(dict.fromkeys(chain.from_iterable(run.fields for run in runs)))
     values = {name: [run.fields.get(name, "") for run in runs] for name in names}
     differ = [name for name in names if len(set(values[name])) > 1]

@@ -1,6 +1,6 @@
-"""What there is to report, each folder as far as it is good.
+"""What there is to report, each folder as far as it can be read.
 
-No file is believed: runs come from other machines and other versions, may name environments that
+No file is trusted: runs come from other machines and other versions, may name environments that
 are not installed here, and may be cut or damaged. What cannot be read becomes a problem with a
 reason, which names no path of this machine.
 """
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tsallax.experiments.results import ABOUT, COLUMNS, Curve, read_table
-from tsallax.training.folder import LONGEST, METRICS, RUN, read_json
-from tsallax.training.tensors import open_regular
+from tsallax.storage.files import Directory
+from tsallax.storage.run_folder import LONGEST, RUN, read_about
+from tsallax.storage.tables import METRICS, read_metrics
 
-HUGE = 1e100  # beyond any float32: damage, or as good as infinite
 CUT = 300  # characters of a value that are shown
 CLIPS = {".mp4": ("video/mp4", 4, b"ftyp"), ".gif": ("image/gif", 0, b"GIF8")}
 CLIP_BYTES = 25_000_000  # of all clips together: what a mail may hold
-# What reading nonsense may raise, beside a line that says what is wrong.
+# What reading nonsense may raise, besides errors of one line that say what is wrong.
 DAMAGE = (LookupError, TypeError, AttributeError, OverflowError, RecursionError, csv.Error)
 NEEDED = {"seed", "step", *COLUMNS}
 
@@ -60,7 +60,7 @@ class Clip(NamedTuple):
 
 
 class Results(NamedTuple):
-    """A study's table, and how it came to be."""
+    """A study's table and its provenance."""
 
     name: str
     about: dict[str, Any]
@@ -132,14 +132,15 @@ def _reason(error: Exception, path: Path) -> str:
 
 def read_run(path: Path, name: str) -> Run:
     """A folder of `tsallax train`, finished or not."""
-    about = read_json(path)
-    config, cells, stopped = about["config"], about["cells"], about.get("stopped", {})
+    read = read_about(path)
+    about, config = read.everything, read.config
+    cells, stopped = about["cells"], about.get("stopped", {})
     if not all(isinstance(config.get(n), str) for n in ("env", "algo")):
         raise ValueError(f"{RUN} names no environment or algorithm")
     fields = {str(n)[:CUT]: text(v) for n, v in config.items()}
     keys = [{n: float(x) for n, x in cell.items()} for cell in cells]
     labels = _labels(keys)
-    tables, bad = read_metrics(path / METRICS, keys)
+    tables, bad = _tables(path, keys)
     found, diverged, done = [], [], about["status"] == "done"
     notes = [f"rows of {METRICS} that cannot be read: {bad}"] if bad else []
     for i, (key, (steps, columns)) in enumerate(zip(keys, tables, strict=True)):
@@ -167,7 +168,7 @@ def _labels(keys: Sequence[dict[str, float]]) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """A value of a configuration as people write it, cut where nobody would read on."""
+    """A value of a configuration as people write it, cut to a readable length."""
     if isinstance(value, list):
         return ", ".join(map(text, value))[:CUT]
     if isinstance(value, bool | dict):
@@ -177,56 +178,36 @@ def text(value: Any) -> str:
     )
 
 
-def read_metrics(
-    path: Path, cells: Sequence[dict[str, float]]
+def _tables(
+    path: Path, keys: Sequence[dict[str, float]]
 ) -> tuple[list[tuple[np.ndarray, dict[str, np.ndarray]]], int]:
-    """Steps and columns of each cell, and how many rows are cut, odd or of no cell.
-
-    The last line counts only with its end: it may be half written.
-    """
-    with open_regular(path) as file:
-        header, *lines = file.read().decode(errors="replace").split("\n")
-    names = header.split(",")
-    if missing := NEEDED - set(names):
-        raise ValueError(f"{METRICS} lacks {', '.join(sorted(missing))}")
-    at = names.index("step")
-    keys = [tuple(cell[n] for n in names[:at]) for cell in cells]
-    rows: dict[tuple[float, ...], dict[int, list[float]]] = {key: {} for key in keys}
-    bad = bool(lines and lines[-1])
-    for line in lines[:-1]:
-        try:
-            row = [float(x) if x else np.nan for x in line.split(",")]
-            if len(row) != len(names) or not (0 < row[at] < 2**53 and row[at] == int(row[at])):
-                raise ValueError
-            rows[tuple(row[:at])][int(row[at])] = row
-        except (ValueError, KeyError):
-            bad += 1
-    return [_columns(names, rows[key]) for key in keys], int(bad)
-
-
-def _columns(
-    names: list[str], rows: dict[int, list[float]]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    steps = sorted(rows)
-    block = np.array([rows[step] for step in steps]).reshape(-1, len(names))
-    return np.array(steps, int), clean(dict(zip(names, block.T, strict=True)))
+    """Steps and columns of each cell, and how many rows are cut off, malformed or of no cell."""
+    with Directory(path) as folder:
+        found, bad = read_metrics(folder, tuple(NEEDED))
+    by_cell = {(float(cell.seed), *cell.numbers.values()): cell for cell in found}
+    names = list(found[0].numbers) if found else []
+    none = np.array([], int), clean({name: np.array([]) for name in NEEDED})
+    tables = []
+    for key in keys:
+        cell = by_cell.pop((key["seed"], *(key[n] for n in names)), None)
+        tables.append(none if cell is None else (cell.steps, clean(cell.columns)))
+    return tables, bad + sum(len(cell.steps) for cell in by_cell.values())
 
 
 def clean(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Infinite values as NaN; no episodes where there is no return."""
-    found = {n: np.where(np.abs(x) < HUGE, x, np.nan) for n, x in columns.items()}
+    """Set the number of episodes to 0 where there is no return."""
+    found = dict(columns)
     some = np.isfinite(found["episode_return"]) & (found["episodes"] > 0)
     return found | {"episodes": np.where(some, found["episodes"], 0.0)}
 
 
 def read_results(path: Path, name: str) -> Results:
     """A study's folder of `tsallax reproduce` or `tsallax sweep`."""
-    with open_regular(path / ABOUT) as file:
-        about = json.loads(file.read(LONGEST))
+    with Directory(path) as folder:
+        about = json.loads(folder.read(ABOUT, LONGEST))
     if not isinstance(about, dict) or not {"study", "title", "scale"} <= set(about):
         raise ValueError(f"damaged {ABOUT}")
-    with np.errstate(invalid="ignore"):  # a step that is no number
-        curves = read_table(path / METRICS)
+    curves = read_table(path / METRICS)
     if not curves:
         raise ValueError("no run is done yet")
     if missing := {"env", "algo"} - set(curves[0].labels):
@@ -240,7 +221,7 @@ def _read_clips(path: Path, name: str, found: Found) -> None:
     for file in sorted(p for p in path.iterdir() if p.suffix.lower() in CLIPS):
         kind, at, mark = CLIPS[file.suffix.lower()]
         left = CLIP_BYTES - sum(len(clip.data) for clip in found.clips) * 3 // 4
-        with open_regular(file) as opened:
+        with Directory(path) as folder, folder.open(file.name) as opened:
             data = opened.read(left + 1)
         if data[at : at + len(mark)] != mark:
             found.problems.append((f"{name}/{file.name}", f"no {file.suffix} video"))

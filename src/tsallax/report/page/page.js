@@ -6,7 +6,7 @@ const KINDS = {
   iqm: { name: "IQM, 95 % interval", words: ["IQM", "95 %", "seeds"] },
   mean: { name: "mean \u00b1 standard deviation", words: ["mean", "sd", "seeds"] },
 };
-const VERDICTS = { holds: ["good", "\u2713"], "does not": ["bad", "\u2717"] };
+const VERDICTS = { holds: ["good", "\u2713"], "does not hold": ["bad", "\u2717"] };
 const state = { set: 0, env: 0, metric: "", kind: "iqm", panel: -1, log: false, off: new Set() };
 const $ = (id) => document.getElementById(id);
 const range = (low, high) => `${number(low)} to ${number(high)}`;

@@ -24,7 +24,7 @@ SHOWN = {
     "kl": "KL divergence from the last pi",
     "loss": "loss",
 }
-RETURNS = ("episode_return", "eval_return")  # known from time to time
+RETURNS = ("episode_return", "eval_return")  # known only where episodes ended
 APART = {"seeds", "first_seed", "save_seconds", "save_steps"}  # do not make another setting
 RESAMPLES = 1000  # of a curve: chance moves its ends by about 2 % of its width
 NUMBERS = 300_000  # of all curves of a page, about 2 MB: with more settings they have fewer points
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 
 def settings_of(runs: Sequence[Run]) -> tuple[list[Setting], list[tuple[str, str]]]:
-    """The cells of runs by what they have in common; a seed that is there twice counts once."""
+    """The cells of runs by what they have in common; a seed that occurs twice counts once."""
     groups: dict[tuple, dict[int, Cell]] = defaultdict(dict)
     twice = []
     longest = [(run, cell) for run in runs for cell in run.cells]
@@ -143,7 +143,7 @@ def filled(setting: Setting, metric: str, points: int) -> np.ndarray:
 
 
 def bands(setting: Setting, metric: str, points: int) -> dict[str, Any] | None:
-    """At each point the statistics of the seeds that have a value there, and how many they are."""
+    """At each point the statistics of the seeds that have a value there, and their number."""
     if metric not in setting.curve.columns:
         return None
     values = filled(setting, metric, points)

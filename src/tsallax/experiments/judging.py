@@ -1,0 +1,148 @@
+"""The verdict on every reading of every claim, from the tables of results."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tsallax.experiments.claims import CLAIMS, Claim, primary_readings
+from tsallax.experiments.evidence import Evidence, Measured, Missing, NotRun
+from tsallax.experiments.exact_tests import LEARNED, PValues
+from tsallax.experiments.readings import Reading
+from tsallax.experiments.verdicts import (
+    FAMILY,
+    FEWEST_SEEDS,
+    HOLDS,
+    MOST_SEEDS,
+    NOT,
+    OPEN,
+    conjunction,
+    correct_for_claims,
+    correction,
+    decide,
+    hangs_on_one_run,
+    scale,
+    seeds_to_decide,
+    share,
+)
+
+NOT_RUN = "not run"
+UNDECIDED = PValues(1.0, 1.0)
+
+
+class Finding(NamedTuple):
+    """A claim under one reading: what was measured, and the verdict."""
+
+    reading: str
+    verdict: str = OPEN
+    reason: str = ""  # why nothing could be tested, if so
+    scale: str = ""
+    measured: Measured | None = None
+    p: PValues = UNDECIDED  # of the whole reading, before corrections
+    corrected: PValues = UNDECIDED
+    primary: bool = False
+    column: str = ""
+    lines: tuple[str, ...] = ()  # what was measured, in words
+
+
+class Judged(NamedTuple):
+    claim: Claim
+    findings: list[Finding]
+
+    @property
+    def primary(self) -> Finding:
+        """The finding that decides the claim; of an identity, the only one."""
+        return next((f for f in self.findings if f.primary), self.findings[0])
+
+
+def judge(evidence: Evidence, claims: Sequence[Claim] | None = None) -> list[Judged]:
+    """Every claim, or those given, with its primary reading corrected for the other claims.
+
+    The level is shared by all claims with readings, whether they have been run or not, so that no
+    verdict depends on which others there are.
+    """
+    claims = CLAIMS if claims is None else claims
+    primary = primary_readings()
+    examined = [
+        [examine(r, evidence, r.name == primary[claim.name]) for r in claim.readings]
+        for claim in claims
+    ]
+    own = [finding.corrected for found in examined for finding in found if finding.primary]
+    family = iter(correct_for_claims([*own, *[UNDECIDED] * (FAMILY - len(own))]))
+    judged = []
+    for claim, found in zip(claims, examined, strict=True):
+        final = [f._replace(corrected=next(family)) if f.primary else f for f in found]
+        decided = [f._replace(verdict=decide(f.corrected)) for f in final]
+        judged.append(Judged(claim, decided or [_identity(claim)]))
+    return judged
+
+
+def examine(reading: Reading, evidence: Evidence, primary: bool) -> Finding:
+    """The p-values of a reading at the longest scale that has it, corrected for its looks."""
+    name, found = longest(reading, evidence)
+    finding = Finding(reading.name, scale=name, primary=primary, column=reading.column)
+    if isinstance(found, NotRun):
+        return finding._replace(reason=NOT_RUN, lines=(str(found),))
+    if isinstance(found, Missing):
+        return finding._replace(reason=str(found))
+    parts = [sentence.p_values() for sentence in found.sentences]
+    p = conjunction(parts)
+    reason = _too_little(found)
+    lines = [
+        f"{sentence.measured} (p = {part.holds:.2g} for, {part.fails:.2g} against)"
+        for sentence, part in zip(found.sentences, parts, strict=True)
+    ]
+    return finding._replace(
+        measured=found,
+        p=p,
+        reason=reason,
+        corrected=UNDECIDED if reason else scale(p, 1 / share(found.seeds, primary)),
+        lines=(*lines, *found.notes),
+    )
+
+
+def longest(reading: Reading, evidence: Evidence) -> tuple[str, Measured | Missing]:
+    """The scale with the longest runs of a reading, among those with enough seeds if any has.
+
+    The choice depends on the numbers of steps and of seeds that did not diverge, not on scores.
+    """
+    measured, missing = [], []
+    for at in evidence.scales:
+        try:
+            measured.append((at.name, reading.measure(at)))
+        except Missing as why:
+            missing.append((at.name, why))
+    if measured:
+        return max(measured, key=lambda m: (m[1].seeds >= FEWEST_SEEDS, m[1].steps, m[1].seeds))
+    # A scale that has the runs says more about what is missing than one that has not.
+    told = [(name, why) for name, why in missing if not isinstance(why, NotRun)]
+    return (*told, *missing, ("", NotRun("no results")))[0]
+
+
+def _too_little(found: Measured) -> str:
+    """Why no verdict can rest on these runs; empty if it can."""
+    name, score = found.best
+    if found.seeds < FEWEST_SEEDS:
+        return f"too few seeds: {found.seeds}, and {FEWEST_SEEDS} are needed"
+    if score <= LEARNED:
+        return f"too short: the best, {name}, has come {score:.2f} of the way to solved"
+    return ""
+
+
+def _identity(claim: Claim) -> Finding:
+    assert claim.identity is not None
+    found = claim.identity()
+    verdict = HOLDS if all(identity.holds for identity in found) else NOT
+    lines = tuple(f"{identity.text}: within {identity.gap:.0e}" for identity in found)
+    return Finding("tabular MDPs, float64", verdict, lines=lines)
+
+
+def remark(finding: Finding) -> str:
+    """What a reader should know about a verdict: why there is none, or what it hangs on."""
+    found = finding.measured
+    if finding.reason or found is None:
+        return finding.reason
+    if finding.verdict == OPEN:
+        seeds = seeds_to_decide(found.sentences, finding.primary, found.seeds)
+        needed = f"about {seeds}" if seeds else f"more than {MOST_SEEDS}"
+        return f"not significant; {needed} seeds needed"
+    factor = correction(found.seeds, finding.primary)
+    return "hangs on one run" if hangs_on_one_run(found.sentences, factor) else ""
