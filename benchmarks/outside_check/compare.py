@@ -1,0 +1,204 @@
+"""Do tsallax's `sb3` runs have the returns of the same algorithms inside Stable-Baselines3?
+
+    python benchmarks/outside_check/compare.py --sb3 FOLDER --tal RUN --tsallis-dqn RUN
+
+FOLDER is what sb3_tal.py wrote, the RUNs are folders of `tsallax train CartPole-v1 --algo ...
+--choices sb3`. For each algorithm it compares one score per seed between the two libraries, prints
+a table, and writes results.json and the learning curves.
+"""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tyro
+from permutation import p_value, shift_interval
+
+from tsallax import stats
+
+HERE = Path(__file__).resolve().parent
+FIGURE = HERE.parents[1] / "docs/figures/outside-check.png"
+PERIOD = 1000  # steps per row of metrics.csv: CartPole's target period
+LAST = 20_000  # steps of the final score
+ALGORITHMS = {"tal": "TAL", "tsallis-dqn": "Tsallis-DQN"}
+# Settings that both sides write down: the name in run.json, the name in about.json.
+SHARED = {
+    "env": "env",
+    "steps": "steps",
+    "warmup": "learning_starts",
+    "learning_rate": "learning_rate",
+    "batch": "batch_size",
+    "buffer": "buffer_size",
+    "train_period": "train_freq",
+    "updates": "gradient_steps",
+    "target_period": "target_update_interval",
+    "gamma": "gamma",
+    "epsilon": "exploration_initial_eps",
+    "epsilon_end": "exploration_final_eps",
+    "hidden": "hidden",
+    "alpha": "alpha",
+}
+# What sb3_tal.py has in its code, and Stable-Baselines3's DQN by itself.
+OWN = {
+    "q": 2.0,
+    "max_grad_norm": 10.0,
+    "loss": "huber",
+    "acting": "argmax",
+    "random_warmup": True,
+    "optimiser": "adam",
+    "optimiser_eps": 1e-8,
+    "entropy": 0.0,
+}
+DEFAULT = {"q", "entropy"}  # written as [] where they have the values above by default
+
+
+class Returns(NamedTuple):
+    """The episodes that ended in each period, by seed: how many, and the sum of their returns."""
+
+    episodes: np.ndarray  # (seeds, periods)
+    total: np.ndarray
+
+    def curve(self) -> np.ndarray:
+        """The mean return of each period, the last known one where no episode ended."""
+        empty = np.full(self.total.shape, np.nan)
+        means = np.divide(self.total, self.episodes, out=empty, where=self.episodes > 0)
+        return stats.carry_forward(means)
+
+    def mean(self, start: int, end: int) -> np.ndarray:
+        """The mean return of each seed over the episodes that ended in steps (start, end]."""
+        part = slice(start // PERIOD, end // PERIOD)
+        return self.total[:, part].sum(1) / self.episodes[:, part].sum(1)
+
+
+def read_sb3(folder: Path, algo: str, steps: int) -> Returns:
+    """The CSV files of sb3_tal.py: one row per episode."""
+    paths = sorted(
+        folder.glob(f"{algo}-[0-9]*.csv"), key=lambda path: int(path.stem.split("-")[-1])
+    )
+    if not paths:
+        raise SystemExit(f"{folder} has no finished run of {algo}")
+    returns = Returns(*np.zeros((2, len(paths), steps // PERIOD)))
+    for seed, path in enumerate(paths):
+        step, value = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2).T
+        period = (step.astype(int) - 1) // PERIOD
+        np.add.at(returns.episodes[seed], period, 1)
+        np.add.at(returns.total[seed], period, value)
+    return returns
+
+
+def read_tsallax(folders: Sequence[Path], steps: int) -> Returns:
+    """The metrics.csv of runs: one row per seed and period, with the mean return."""
+    found: dict[int, list[tuple[int, float, float]]] = {}
+    for folder in folders:
+        with (folder / "metrics.csv").open(newline="") as file:
+            for row in csv.DictReader(file):
+                episodes = float(row["episodes"])
+                total = episodes * float(row["episode_return"]) if episodes else 0.0
+                found.setdefault(int(row["seed"]), []).append((int(row["step"]), episodes, total))
+    expected = list(range(PERIOD, steps + 1, PERIOD))
+    for seed, rows in found.items():
+        if [step for step, _, _ in rows] != expected:
+            raise SystemExit(f"seed {seed} has no row for every {PERIOD} steps to {steps}")
+    table = np.array([[row[1:] for row in found[seed]] for seed in sorted(found)])
+    return Returns(table[..., 0], table[..., 1])
+
+
+def check_same_setting(folder: Path, algo: str, about: dict[str, Any]) -> dict[str, str]:
+    """Both sides must be set up alike; the versions of ours."""
+    run = json.loads((folder / "run.json").read_text())
+    if run["status"] != "done":
+        raise SystemExit(f"{folder} is not finished")
+    wanted = {ours: about[theirs] for ours, theirs in SHARED.items()} | OWN | {"algo": algo}
+    if about["beta"][algo]:  # without an advantage term ours has a beta that it does not use
+        wanted["beta"] = about["beta"][algo]
+    for name, value in wanted.items():
+        there = run["config"].get(name, "no such setting")
+        default = there == [] and name in DEFAULT
+        if not default and there not in (value, [value]):  # numbers that may be a grid are lists
+            raise SystemExit(f"{folder}: {name} is {there}, and {value} in Stable-Baselines3")
+    return run["versions"]
+
+
+def compare(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
+    """The difference of the means, ours less theirs, with two 95 % intervals and a p-value."""
+
+    def difference(x: np.ndarray, y: np.ndarray) -> Any:
+        return stats.mean(x) - stats.mean(y)
+
+    bootstrap = stats.interval(difference, ours[:, None], theirs[:, None])
+    return {
+        "tsallax": ours.round(2).tolist(),
+        "stable-baselines3": theirs.round(2).tolist(),
+        "difference": round(float(bootstrap.value), 2),
+        "interval": [round(x, 2) for x in shift_interval(ours, theirs)],
+        "bootstrap interval": [round(float(x), 2) for x in bootstrap[1:]],
+        "p": round(p_value(ours, theirs), 4),
+    }
+
+
+def scores(returns: Returns, warmup: int, steps: int) -> dict[str, np.ndarray]:
+    """One number per seed, in three ways."""
+    return {
+        f"last {LAST:,} steps": returns.mean(steps - LAST, steps),
+        "all steps of learning": stats.area_under_curve(returns.curve()[:, warmup // PERIOD :]),
+        "uniform actions before": returns.mean(0, warmup),
+    }
+
+
+def table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
+    def sample(values: list[float]) -> str:
+        return f"{np.mean(values):.1f} ({', '.join(f'{x:.0f}' for x in values)})"
+
+    lines = [
+        "| algorithm | mean return | tsallax | Stable-Baselines3 | difference (95 %) | p |",
+        "|---|---|---|---|---|---|",
+    ]
+    for algo, rows in found.items():
+        for name, x in rows.items():
+            low, high = x["interval"]
+            cells = [ALGORITHMS[algo], name, sample(x["tsallax"]), sample(x["stable-baselines3"])]
+            cells += [f"{x['difference']:.1f} ({low:.1f} to {high:.1f})", f"{x['p']:.2f}"]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(
+    sb3: Path,
+    tal: tuple[Path, ...],
+    tsallis_dqn: tuple[Path, ...],
+    results: Path = HERE / "results.json",
+    figure: Path = FIGURE,
+) -> None:
+    """Compare, print, and write the numbers and the picture.
+
+    Args:
+        sb3: folder of sb3_tal.py.
+        tal: folder of our run of TAL, or folders of several with seeds of their own.
+        tsallis_dqn: the same of Tsallis-DQN.
+        results: the numbers.
+        figure: the learning curves.
+    """
+    about = json.loads((sb3 / "about.json").read_text())
+    warmup, steps = about["learning_starts"], about["steps"]
+    found, curves, versions = {}, {}, {}
+    for algo, folders in zip(ALGORITHMS, (tal, tsallis_dqn), strict=True):
+        for folder in folders:
+            versions = check_same_setting(folder, algo, about) | about["versions"]
+        ours, theirs = read_tsallax(folders, steps), read_sb3(sb3, algo, steps)
+        pairs = [scores(x, warmup, steps) for x in (ours, theirs)]
+        found[algo] = {name: compare(*(x[name] for x in pairs)) for name in pairs[0]}
+        curves[ALGORITHMS[algo]] = {"tsallax": ours.curve(), "Stable-Baselines3": theirs.curve()}
+    print(table(found))
+    setting = {name: value for name, value in about.items() if name != "versions"}
+    whole = {"setting": setting, "versions": versions, "scores": found}
+    results.write_text(json.dumps(whole, indent=2) + "\n")
+    from picture import picture
+
+    picture(curves, PERIOD, warmup, figure)
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
