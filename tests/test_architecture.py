@@ -13,7 +13,7 @@ MAX_LINES = 300
 
 GROUND = {"checks", "_version", "_jaxlib"}  # stand on nothing, serve all
 UNSEEN = {"__init__", "__main__", "_version", "_jaxlib"}  # not rooms of docs/architecture.md
-BESIDE = {"networks", "replay", "envs"}
+BESIDE = {"networks", "replay", "envs", "storage"}
 BELOW: dict[str, set[str]] = {
     "types": set(),
     "stats": set(),
@@ -21,9 +21,10 @@ BELOW: dict[str, set[str]] = {
     "policies": {"types"},
     "operators": {"types", "policies"},
     "tabular": {"types", "policies", "operators"},
-    "agents": {"types", "policies", "operators"} | BESIDE,
+    "agents": {"types", "policies", "operators"} | BESIDE - {"storage"},
+    "learners": {"types", "policies", "operators", "agents"} | BESIDE,
 }
-_under = {"types", "stats", "policies", "operators", "tabular", "agents"} | BESIDE
+_under = {"types", "stats", "policies", "operators", "tabular", "agents", "learners"} | BESIDE
 for _room in ("training", "experiments", "report", "api", "cli", "__main__"):
     BELOW[_room] = set(_under)
     _under.add(_room)
@@ -76,6 +77,13 @@ def test_imports_go_downward(path):
         ("policies", "from tsallax import make_hparams", {"__init__"}),
         ("tabular", "from tsallax import agents", {"agents"}),
         ("envs", "from tsallax.policies import greedy", {"policies"}),
+        ("storage", "from tsallax.training.config import Config", {"training"}),
+        ("storage", "from tsallax.learners import Learner", {"learners"}),
+        ("agents", "from tsallax.storage.tensors import flatten", {"storage"}),
+        ("agents", "from tsallax.learners import Learner", {"learners"}),
+        ("learners", "from tsallax.tabular import iterate", {"tabular"}),
+        ("learners", "from tsallax.training.config import Config", {"training"}),
+        ("learners", "from tsallax.storage import tensors\nfrom tsallax.envs import make", set()),
         ("checks", "from tsallax.types import HParams", {"types"}),
         ("types", "from .cli import main", {"cli"}),
         ("stats", "from tsallax.types import HParams", {"types"}),
@@ -93,6 +101,34 @@ def test_the_arrows_are_seen(room, source, wrong):
 def test_a_relative_import_is_followed():
     assert imported_rooms("from ..operators import table", ("tsallax", "policies")) == {"operators"}
     assert imported_rooms("from .closed import greedy", ("tsallax", "policies")) == {"policies"}
+
+
+# Compiled programs are kept beside the runs, and one command writes a page of its own.
+OPEN_FILES = {"storage", "experiments", "report", "api", "training/program_cache.py"}
+OPEN_FILES |= {"cli/explore.py"}
+OPENERS = {"open", "mkdir", "read_bytes", "read_text", "rmdir", "rmtree", "savefig", "touch"}
+OPENERS |= {"truncate", "unlink", "write_bytes", "write_text"}
+
+
+def openers(source: str) -> set[str]:
+    """What opens, writes or removes files, by the name it is called by."""
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    names = {c.attr if isinstance(c, ast.Attribute) else getattr(c, "id", "") for c in calls}
+    return names & OPENERS
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_storage_opens_the_files_of_a_run(path):
+    if not {room_of(path), str(path.relative_to(SOURCE))} & OPEN_FILES:
+        assert not openers(path.read_text())
+
+
+def test_an_open_file_is_seen():
+    assert openers("with path.open() as file:\n    shutil.rmtree(file.read())") == {
+        "open",
+        "rmtree",
+    }
+    assert openers("def f():\n    return open('x')") == {"open"}
 
 
 def test_files_stay_small():

@@ -11,12 +11,13 @@ from jaxtyping import Float, Shaped
 
 from tsallax.checks import suggest
 from tsallax.networks import Network, Params
-from tsallax.report.curves import Curves, plot_curves, read_curves
-from tsallax.training.config import RANGES, Config, grid, resolve, varied
-from tsallax.training.folder import METRICS, Folder, load_weights, read_about
+from tsallax.report.curves import Curves, as_png, plot_curves, read_curves
+from tsallax.storage.run_folder import CURVES, load_weights
+from tsallax.training.build import Run, check_memory, make_run
+from tsallax.training.config import NUMBERS, Config, grid, resolve, varied
+from tsallax.training.driver import RECENT, Progress, Silent, make_folder, periods
 from tsallax.training.model import Model
-from tsallax.training.run import Run, check_memory, make_run
-from tsallax.training.session import Progress, session
+from tsallax.training.stored_config import read_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,24 +67,27 @@ class Result:
         return _model(self.run, self.params, setting * len(self.seeds) + seed)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """The learning curves, as `curves.png` has them; written to `path` if there is one."""
+        """The learning curves, as `curves.png` has them; written to `path` if it is given."""
         steps = self.metrics["step"][0, 0]
         names = [tuple(f"{n} = {s[n]:g}" for n in varied(self.config)) for s in self.settings]
 
         def read(column: str) -> Curves:
             return {name: (steps, x) for name, x in zip(names, self.metrics[column], strict=True)}
 
-        return plot_curves(read, self.title, path)
+        figure = plot_curves(read, self.title)
+        if path is not None:
+            figure.savefig(path, dpi=130)
+        return figure
 
     def save(self, path: str | Path) -> Path:
         """The folder that `tsallax train` would have left."""
-        folder = Folder(Path(path), self.config, self.run.cells)
+        folder = make_folder(Path(path), self.run)
         try:
-            for period in self.periods:
-                folder.add(period.metrics, period.evaluation)
-            folder.note_stopped(self.stopped)
-            folder.save(self.params)
-            self.plot(folder.path / "curves.png")
+            for progress in self.periods:
+                folder.add_metrics(progress.period.metrics, progress.evaluation)
+            folder.add_failures(self.stopped)
+            folder.save_weights(self.params)
+            folder.write(CURVES, as_png(self.plot()))
         except BaseException:
             folder.close("failed")
             raise
@@ -93,7 +97,7 @@ class Result:
     @property
     def stopped(self) -> dict[int, str]:
         """Cells whose environment failed, and how; their metrics are NaN from then on."""
-        return self.periods[-1].stopped
+        return self.periods[-1].period.failures
 
     @property
     def title(self) -> str:
@@ -101,51 +105,53 @@ class Result:
 
 
 def train(
-    env: str, *, network: Network | str = "auto", progress: bool = False, **settings: Any
+    env: str, *, network: Network | str | None = None, progress: bool = False, **settings: Any
 ) -> Result:
     """Train every seed and every combination of numbers as one program.
 
     Args:
         env: see `tsallax list`.
-        network: its name, or an `(init, apply)` pair of your own.
-        progress: print a line for each target period.
+        network: its name, or an `(init, apply)` pair of your own; by the preset if not given.
+        progress: print a line for each period.
         settings: fields of `tsallax.training.config.Config`; several values of a number are a grid.
 
     The run lives in memory until `Result.save`: checkpoints are what `tsallax train` makes.
     """
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
-    given["network"] = network if isinstance(network, str) else "own"
+    own = None if isinstance(network, str) else network
+    given["network"] = "own" if own else network
     config = resolve(Config(env, **given))
-    run = make_run(config, None if isinstance(network, str) else network)
+    run = make_run(config, own)
     check_memory(run)
-    periods: list[Progress] = []
-    state = None
-    for period in session(run, run.start()):
-        state = period.state
-        for cell in period.stopped.keys() - (periods[-1].stopped.keys() if periods else set()):
-            warnings.warn(f"cell {cell} {period.stopped[cell]}", stacklevel=2)
-        periods.append(period._replace(state=None))  # the next period uses it up
+    seen: list[Progress] = []
+    params, failures = None, {}
+    for one in periods(run, run.learner.start(), Silent()):
+        period = one.period
+        for cell in period.failures.keys() - failures.keys():
+            warnings.warn(f"cell {cell} {period.failures[cell]}", stacklevel=2)
+        params, failures = period.params, period.failures
+        # The next period uses up the state and the parameters.
+        seen.append(one._replace(period=period._replace(state=None, params=None)))
         if progress:
-            score = _score(np.array([p.metrics.episode_return for p in periods[-10:]]))
+            score = _score(np.array([p.period.metrics.episode_return for p in seen[-RECENT:]]))
             words = f"return {score:.1f}" if np.isfinite(score) else "no episode ended"
             print(f"{period.step:,} / {config.steps:,} steps   {words}", flush=True)
-    assert state is not None, "a run has at least one period"
     shape = (len(grid(config)), config.seeds)
     metrics = {
-        name: np.stack([getattr(p.metrics, name) for p in periods], -1).reshape(*shape, -1)
-        for name in periods[0].metrics._fields
+        name: np.stack([getattr(p.period.metrics, name) for p in seen], -1).reshape(*shape, -1)
+        for name in seen[0].period.metrics._fields
     }
     none = np.full((len(run.cells), config.eval_episodes), np.nan)
-    found = [none if p.evaluation is None else p.evaluation for p in periods]
+    found = [none if p.evaluation is None else p.evaluation for p in seen]
     return Result(
         config,
         grid(config),
         [cell.seed for cell in run.cells[: config.seeds]],
         metrics,
-        np.stack(found, 1).reshape(*shape, len(periods), -1),
-        jax.tree.map(np.asarray, state.learner.params),
+        np.stack(found, 1).reshape(*shape, len(seen), -1),
+        jax.tree.map(np.asarray, params),
         run,
-        periods,
+        seen,
     )
 
 
@@ -156,15 +162,15 @@ def load(
 
     Args:
         path: the folder.
-        cell: which of the `cells` of its run.json; left open, the one with the best return over
-            the last ten periods.
+        cell: which of the `cells` of its run.json; if not given, the one with the best return
+            over the last ten periods.
         network: the pair the run was trained with, if it was your own.
         env: the run's own environment, if it is `package:Name` and not imported yet.
     """
     path = Path(path)
-    about = read_about(path, env)
-    run = make_run(about["config"], network)
-    params = load_weights(path, about, run.params)
+    config, about = read_run(path, env)
+    run = make_run(config, network)
+    params = load_weights(path, about, run.learner.params())
     if cell is None:
         cell = best_cell(path)
     if not 0 <= cell < len(run.cells):
@@ -174,8 +180,8 @@ def load(
 
 def best_cell(path: Path) -> int:
     """The cell of a run folder with the best return over the last ten periods."""
-    curves = read_curves(path / METRICS, "episode_return").values()
-    scores = [_score(row[-10:]) for _, rows in curves for row in rows]
+    curves = read_curves(path)("episode_return").values()
+    scores = [_score(row[-RECENT:]) for _, rows in curves for row in rows]
     return int(np.argmax(scores)) if scores else 0
 
 
@@ -188,7 +194,7 @@ def _field(name: str, value: Any) -> Any:
     """One number where a grid may stand, lists, and whole numbers such as 1e5 are welcome."""
     if name not in FIELDS:
         raise ValueError(f"unknown setting {name!r}; {suggest(name, FIELDS)}")
-    if name in RANGES:
+    if name in NUMBERS:
         try:
             return tuple(np.atleast_1d(np.asarray(value, float)).tolist())
         except (TypeError, ValueError):

@@ -28,6 +28,10 @@ class HParams(NamedTuple):
     epsilon_end: Traced = 0.01  # and after the decay, which is linear
     epsilon_steps: Traced = 1.0  # length of the decay
     random_steps: Traced = 0.0  # actions are uniformly random before this step
+    learning_rate_end: Traced = 1e-3  # of the parallel learner: linear from the start to the end
+    total_steps: Traced = 1.0  # of the run
+    lambda_: Traced = 0.0  # of the returns: 0 is one step, 1 the whole rollout
+    reward_scale: Traced = 1.0  # rewards are multiplied by it, for the parallel learner
 
 
 class Bootstrap(NamedTuple):
@@ -52,4 +56,7 @@ class Transition(NamedTuple):
 
 
 Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]
+# The terms of a target: the value is an average of atoms under the policy of the action values.
+Value = Callable[[Float[Array, "A"], Float[Array, "A *N"], HParams, Policy], Float[Array, "*N"]]
+Bonus = Callable[[Bootstrap, HParams, Policy], Float[Array, ""]]
 Target = Callable[[Bootstrap, HParams, Policy], Float[Array, "*N"]]

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax import operators, policies
 from tsallax.networks import Network, Params
-from tsallax.operators import Algorithm, action_values
+from tsallax.operators import Algorithm, action_values, one_step
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
 
@@ -41,27 +41,38 @@ def centred_rmsprop(eps: float = 0.01, decay: float = 0.95) -> optax.GradientTra
     return optax.GradientTransformation(init, update)
 
 
+def radam(eps: float = 1e-8) -> optax.GradientTransformation:
+    return optax.scale_by_radam(b1=0.9, b2=0.999, eps=eps)
+
+
 OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
     "adam": adam,
+    "radam": radam,  # Adam whose first steps are short: no warm-up of the step size is needed
     "rmsprop": centred_rmsprop,  # MinAtar's
 }
 LOSSES = {"squared": operators.squared, "huber": operators.huber}
 ACTING = ("pi", "argmax")
 
 
-class Learner(NamedTuple):
+class AgentState(NamedTuple):
+    """What an agent has learned: its network, the frozen copy, the optimiser's moments."""
+
     params: Params
     target_params: Params
     moments: Any
 
 
 class Agent(NamedTuple):
-    init: Callable[[PRNGKeyArray], Learner]
-    act: Callable[..., Int[Array, ""]]
-    update: Callable[..., tuple[Learner, Float[Array, ""]]]
-    copy_target: Callable[[Learner], Learner]
+    init: Callable[[PRNGKeyArray], AgentState]
+    act: Callable[..., Int[Array, ""]]  # (params, observation, epsilon, hp, key)
+    behaviour: Callable[..., Float[Array, "A"]]  # (Q, hp): what `act` mixes with uniform actions
+    update: Callable[..., tuple[AgentState, Float[Array, ""]]]  # (state, batch, hp, key, cached)
+    fit: Callable[..., tuple[AgentState, Float[Array, ""]]]  # (state, observations, actions, y, hp)
+    copy_target: Callable[[AgentState], AgentState]
     policy: Callable[..., tuple[Float[Array, "A"], Float[Array, "A"]]]  # Q and pi
     atoms: Callable[..., Float[Array, "batch A *N"]]  # the network on a batch
+    value: Callable[..., Float[Array, "*N"]]  # (Z, hp): the algorithm's, at one state
+    bonus: Callable[..., Float[Array, ""]]  # (x, hp): the algorithm's, of one transition
 
 
 def make_agent(
@@ -99,9 +110,9 @@ def make_agent(
     transform = OPTIMISERS[optimiser](**({} if optimiser_eps is None else {"eps": optimiser_eps}))
     error_loss = LOSSES[loss]
 
-    def init(key: PRNGKeyArray) -> Learner:
+    def init(key: PRNGKeyArray) -> AgentState:
         params = network.init(key)
-        return Learner(params, params, transform.init(params))
+        return AgentState(params, params, transform.init(params))
 
     def values(params: Params, observation: Shaped[Array, "..."]) -> Float[Array, "A"]:
         return action_values(network.apply(params, observation))
@@ -120,12 +131,13 @@ def make_agent(
         hp: HParams,
         key: PRNGKeyArray,
     ) -> Int[Array, ""]:
-        if acting == "pi":
-            _, pi = policy(params, observation, hp)
-        else:
-            Q = values(params, observation)
-            pi = jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
+        pi = behaviour(values(params, observation), hp)
         return policies.sample(key, policies.epsilon_greedy(pi, epsilon))
+
+    def behaviour(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
+        if acting == "pi":
+            return policies.normalise(own_policy(Q, hp), Q)
+        return jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
 
     def atoms(params: Params, observations: Shaped[Array, "batch ..."]):
         """Action values, or quantiles of them."""
@@ -144,36 +156,52 @@ def make_agent(
         discount = hp.gamma * (1 - batch.terminated.astype(jnp.float32))
         Q = jax.vmap(action_values)(Z)
         x = Bootstrap(Q, batch.action, batch.reward, discount, Z_next, keys)
-        return jax.vmap(algorithm.target, (0, None, None))(x, hp, tsallis)
+        return jax.vmap(one_step(algorithm), (0, None, None))(x, hp, tsallis)
 
     def update(
-        learner: Learner,
+        state: AgentState,
         batch: Transition,
         hp: HParams,
         key: PRNGKeyArray,
-        known: tuple[Array, Array] | None = None,
-    ) -> tuple[Learner, Float[Array, ""]]:
-        """One step of the optimiser; `known` are the target network's atoms at s and s'."""
+        cached: tuple[Array, Array] | None = None,
+    ) -> tuple[AgentState, Float[Array, ""]]:
+        """One step of the optimiser; `cached` are the target network's atoms at s and s'."""
         ends = batch.observation, batch.next_observation
-        Z, Z_next = known or (atoms(learner.target_params, x) for x in ends)
+        Z, Z_next = cached or (atoms(state.target_params, x) for x in ends)
         y = targets(Z, Z_next, batch, hp, key)
+        return fit(state, batch.observation, batch.action, y, hp)
+
+    def fit(
+        state: AgentState,
+        observation: Shaped[Array, "batch ..."],
+        action: Int[Array, "batch"],
+        y: Float[Array, "batch *N"],
+        hp: HParams,
+    ) -> tuple[AgentState, Float[Array, ""]]:
+        """One step of the optimiser towards given targets."""
 
         def batch_loss(params):
-            Z = atoms(params, batch.observation)
-            chosen = jax.vmap(lambda Z, a: Z[a])(Z, batch.action)
+            Z = atoms(params, observation)
+            chosen = jax.vmap(lambda Z, a: Z[a])(Z, action)
             if chosen.ndim == 1:
                 return jnp.mean(error_loss(y - chosen))
             return jnp.mean(jax.vmap(operators.quantile_huber)(chosen, y))
 
-        loss_value, gradient = jax.value_and_grad(batch_loss)(learner.params)
+        loss_value, gradient = jax.value_and_grad(batch_loss)(state.params)
         if clip_gradient:
             scale = jnp.minimum(1, hp.max_grad_norm / optax.tree.norm(gradient))
             gradient = jax.tree.map(lambda g: g * scale, gradient)
-        step, moments = transform.update(gradient, learner.moments)
-        params = jax.tree.map(lambda p, d: p - hp.learning_rate * d, learner.params, step)
-        return Learner(params, learner.target_params, moments), loss_value
+        step, moments = transform.update(gradient, state.moments)
+        params = jax.tree.map(lambda p, d: p - hp.learning_rate * d, state.params, step)
+        return AgentState(params, state.target_params, moments), loss_value
 
-    def copy_target(learner: Learner) -> Learner:
-        return learner._replace(target_params=learner.params)
+    def copy_target(state: AgentState) -> AgentState:
+        return state._replace(target_params=state.params)
 
-    return Agent(init, act, update, copy_target, policy, atoms)
+    def value(Z: Float[Array, "A *N"], hp: HParams) -> Float[Array, "*N"]:
+        return algorithm.value(action_values(Z), Z, hp, tsallis)
+
+    def bonus(x: Bootstrap, hp: HParams) -> Float[Array, ""]:
+        return algorithm.bonus(x, hp, tsallis)
+
+    return Agent(init, act, behaviour, update, fit, copy_target, policy, atoms, value, bonus)

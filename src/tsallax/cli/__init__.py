@@ -1,10 +1,11 @@
 """The `tsallax` command: one row per subcommand, imported only when it is the one asked for.
 
 `tyro` reads the options of a subcommand from its function. It does not choose between them: both
-of its ways of doing so import every subcommand first (and with them jax), and neither says what a
-mistyped one may have meant.
+of its ways of doing so import every subcommand first (and with them jax), and neither suggests what
+a mistyped one may have meant.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -22,7 +23,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "train": Command("tsallax.cli.train", "train one algorithm: seeds x numbers as one program"),
-    "watch": Command("tsallax.cli.watch", "a run of another process, as it goes on"),
+    "watch": Command("tsallax.cli.watch", "show a run of another process"),
     "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
     "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
     "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
@@ -66,7 +67,7 @@ def unknown(word: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the `tsallax` command and return its exit code: 2 is a command line it cannot read."""
+    """Run the `tsallax` command and return its exit code: 2 for an invalid command line."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(usage())
@@ -78,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(unknown(name), file=sys.stderr)
         return 2
     command = COMMANDS[name]
+    # Loading a cached program prints pages of notes on pseudo-features of the compiler.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if command.guarded:
         from tsallax._jaxlib import BadJaxlibError, guard
 
@@ -87,11 +90,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"tsallax: {error}", file=sys.stderr)
             return 1
 
-    import tyro
-
-    run = import_module(command.module).run
     try:
-        return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0
+        import tyro
+
+        from tsallax.cli.errors import one_line
+
+        try:
+            run = import_module(command.module).run
+            return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0
+        except (ValueError, OSError) as error:
+            print(f"tsallax: {one_line(error)}", file=sys.stderr)
+            return 2
     except KeyboardInterrupt:
         print("tsallax: stopped", file=sys.stderr)
         return 130

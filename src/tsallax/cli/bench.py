@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
+from tsallax.training.build import Run, make_run
 from tsallax.training.config import Config, resolve
-from tsallax.training.run import Run, make_run
 
 STEPS = 1_000_000  # of the configuration; only a few target periods are run
 
@@ -43,18 +43,19 @@ def run(rounds: int = 3) -> None:
         row = f"the same with a buffer of {size}"
         table.add_row(row, f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65")
     crowd = best["8 seeds"] / 8 / best["gym"]
-    table.add_row("cost a seed, 8 vmapped against 1", "", f"{crowd:.2f}", "<= 1.15")
+    table.add_row("cost per seed, 8 vmapped against 1", "", f"{crowd:.2f}", "<= 1.15")
     megabytes = replay_bytes("MinAtar/Breakout") / 1e6
-    table.add_row("MinAtar Breakout replay of 1e5, MB a seed", f"{megabytes:.1f}", "", "<= 25")
+    table.add_row("MinAtar Breakout replay of 1e5, MB per seed", f"{megabytes:.1f}", "", "<= 25")
     Console().print(table)
 
 
 def loop_timer(built: Run) -> Callable[[], float]:
-    """Seconds an update of all cells, over one whole target period, the replay full."""
+    """Seconds per update of all cells, over a whole target period with a full replay."""
     config = built.config
-    state = built.start()
-    full = jnp.full_like(state.replay.added, config.buffer)  # of empty observations, but full
-    periods = built.train(state._replace(replay=state.replay._replace(added=full)))
+    state = built.learner.start()
+    full = jnp.full_like(state.replay.added, config.buffer)  # full, if of empty observations
+    state = state._replace(replay=state.replay._replace(added=full))
+    periods = (period.metrics for period in built.learner.train(state, lambda step: None))
     for _ in range(1 + -(-config.warmup // config.target_period)):  # compiled, and past the warm-up
         jax.block_until_ready(next(periods))
 
@@ -67,7 +68,7 @@ def loop_timer(built: Run) -> Callable[[], float]:
 
 
 def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
-    """Seconds that the matrix products of one TAL update take by themselves.
+    """Seconds that the matrix products of one TAL update take alone.
 
     Three forward passes (target at s and s', online at s) and the backward pass, which needs the
     weights' gradient in every layer and the inputs' in all but the first.
@@ -82,7 +83,7 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
     @jax.jit
     def program(x, w, g):
         def update(carry, _):
-            # A number of the last round scales each factor, so that none is computed just once.
+            # A number of the last round scales each factor, so that XLA cannot hoist any of them.
             out = [((1 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
             out += [((2 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
             out += [((3 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
@@ -105,5 +106,5 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
 def replay_bytes(env: str) -> int:
     """Bytes of one seed's replay, by shape alone."""
     built = make_run(resolve(Config(env, steps=STEPS)))
-    state = jax.eval_shape(built.start).replay
+    state = jax.eval_shape(built.learner.start).replay
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

@@ -1,8 +1,8 @@
-"""What a run shows while it goes on: live on a terminal, a plain line now and then elsewhere."""
+"""What a run shows during training: live on a terminal, else a plain line every few seconds."""
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console, Group
@@ -13,12 +13,16 @@ from rich.text import Text
 
 from tsallax.cli.errors import printable
 
+if TYPE_CHECKING:
+    from tsallax.training.driver import Progress as Trained
+
 SPARKS = " ▁▂▃▄▅▆▇█"
+SPARKLINE = 32  # periods drawn
 ROWS = 12  # cells shown live; the rest is in the metrics file
 
 
-def sparkline(values: list[float], width: int = 32) -> str:
-    """The last values as small bars; a hole where no episode ended."""
+def sparkline(values: list[float], width: int = SPARKLINE) -> str:
+    """The last values as small bars, with a gap where no episode ended."""
     shown = np.array(values[-width:])
     finite = shown[np.isfinite(shown)]
     if not len(finite):
@@ -36,19 +40,30 @@ def duration(seconds: float) -> str:
     return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s"
 
 
+class Shown(NamedTuple):
+    """The metrics that the display shows, of each cell."""
+
+    episode_return: np.ndarray
+    max_q: np.ndarray
+    action_gap: np.ndarray
+    support: np.ndarray
+    loss: np.ndarray
+    diverged: np.ndarray
+
+
 class Display:
-    """`with Display(...) as show: show(step, metrics)` after each target period."""
+    """A watcher of a run: `with Display(...) as show`."""
 
     def __init__(self, title: str, labels: list[str], steps: int, every: float = 5.0):
         self.console = Console()
         self.title, self.labels, self.steps, self.every = printable(title), labels, steps, every
         self.returns: list[list[float]] = [[] for _ in labels]
-        self.metrics: Any = None
-        self.stopped: dict[int, str] = {}
+        self.metrics: Shown | None = None
+        self.failures: dict[int, str] = {}
         self.told: set[int] = set()
         self.begin = self.last = self.ticked = time.monotonic()
-        self.first = 0  # the step that a resumed run goes on from
-        self.warm: tuple[float, int] | None = None  # speed counts from the first metrics on
+        self.first = 0  # the step that a resumed run starts from
+        self.speed = 0.0
         self.live = Live(console=self.console, auto_refresh=False)
         self.progress = Progress(
             TextColumn("{task.percentage:>3.0f} %"),
@@ -70,55 +85,52 @@ class Display:
             self.live.stop()
 
     def stopping(self) -> None:
-        """For a signal: a print could meet one under way, so a live title waits its turn."""
-        note = "stopping at the end of this target period; once more: at once"
+        """Called by a signal handler, which must not print in the middle of another print."""
+        note = "stopping at the end of this target period; press again to stop at once"
         if self.console.is_terminal:
             self.title = f"{self.title}: {note}"
         else:
             os.write(2, f"{note}\n".encode())
 
     def begin_at(self, step: int) -> None:
-        """Not at 0, if the run is resumed."""
+        """A resumed run does not begin at 0."""
         self.first = step
+        self.progress.update(self.task, completed=step)
 
     def tick(self, step: int) -> None:
-        """Between two periods: how far it is, once a second at most."""
+        """Between two periods: show the step, at most once per second."""
         now = time.monotonic()
         if now - self.ticked < (1 if self.console.is_terminal else self.every):
             return
         self.ticked = now
-        note = self._progress(step, now)[0]
+        note = self._note(step)
         if self.console.is_terminal:
             self._draw(self.metrics)
         else:
             self.console.print(note, highlight=False)
 
-    def _progress(self, step: int, now: float, known: float | None = None) -> tuple[str, float]:
-        since, first = self.warm or (self.begin, self.first)
-        measured = (step - first) * len(self.labels) / max(now - since, 1e-9)
-        speed = measured if known is None else known
-        self.warm = self.warm or (now, step)
-        ahead = (self.steps - step) * len(self.labels)
-        left = "?" if ahead and not speed else duration(ahead / (speed or 1))
-        note = f"{step:,} / {self.steps:,} steps   {speed:,.0f} steps/s   {left} left"
+    def _note(self, step: int) -> str:
+        """The step, and the time left as soon as the speed is known."""
+        note = f"{step:,} / {self.steps:,} steps"
+        if self.speed:
+            left = duration((self.steps - step) * len(self.labels) / self.speed)
+            note += f"   {self.speed:,.0f} steps/s   {left} left"
         self.progress.update(self.task, completed=step, note=note)
-        return note, speed
+        return note
 
-    def __call__(
-        self,
-        step: int,
-        metrics: Any,
-        stopped: dict[int, str] | None = None,
-        speed: float | None = None,
-    ) -> float:
-        """Shows the metrics, returns the speed: environment steps a second, all cells together.
+    def __call__(self, progress: "Trained") -> None:
+        """Show what a period of training left."""
+        period = progress.period
+        values = (np.asarray(getattr(period.metrics, name)) for name in Shown._fields)
+        self.show(period.step, Shown(*values), progress.speed, period.failures)
 
-        It is measured, unless it is given.
-        """
+    def show(
+        self, step: int, metrics: Shown, speed: float, failures: dict[int, str] | None = None
+    ) -> None:
         now = time.monotonic()
-        self.metrics, self.stopped = metrics, stopped or {}
+        self.metrics, self.failures, self.speed = metrics, failures or {}, speed
         self.remember(metrics)
-        note, speed = self._progress(step, now, speed)
+        note = self._note(step)
         self.ticked = now
         if self.console.is_terminal:
             self._draw(metrics)
@@ -128,18 +140,18 @@ class Display:
             score = f"return {ended.mean():.1f}" if len(ended) else "no episode ended"
             self.console.print(f"{note}   {score}", highlight=False)
         self._tell_trouble()
-        return speed
 
-    def remember(self, metrics: Any) -> None:
-        """A period that is past: part of the curve, and not drawn."""
+    def remember(self, metrics: Shown) -> None:
+        """Add a period to the curves, of which only the last part is drawn."""
         for series, value in zip(self.returns, metrics.episode_return, strict=True):
             series.append(float(value))
+            del series[:-SPARKLINE]
 
     def _trouble(self, i: int) -> str:
         """What is wrong with a cell, if anything is."""
-        if i in self.stopped:
-            return printable(self.stopped[i])
-        bad = int(self.metrics.diverged[i])
+        if i in self.failures:
+            return printable(self.failures[i])
+        bad = int(self.metrics.diverged[i]) if self.metrics is not None else -1
         return f"diverged at step {bad:,}" if bad >= 0 else ""
 
     def _tell_trouble(self) -> None:
@@ -149,7 +161,7 @@ class Display:
                 self.told.add(i)
                 self.console.print(Text(f"{label}: {self._trouble(i)}"))
 
-    def _draw(self, metrics: Any) -> None:
+    def _draw(self, metrics: Shown | None) -> None:
         parts: list[Any] = [Text(self.title, style="bold"), self.progress]
         if metrics is not None:
             table = Table(box=None, pad_edge=False, header_style="dim")

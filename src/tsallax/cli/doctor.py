@@ -26,7 +26,7 @@ EXTRAS = {  # purpose: the distributions, any of which will do
 
 
 class Row(NamedTuple):
-    mark: str  # ok, FAILS (the only one that counts), note (good to know), or -
+    mark: str  # ok, FAILS (the only one that changes the exit code), note, or -
     name: str
     detail: str
 
@@ -68,7 +68,7 @@ def machine() -> Iterator[Row]:
 
 
 def compiler() -> Iterator[Row]:
-    from tsallax.cli import checks
+    from tsallax.cli import compiler_checks as checks
 
     for check in checks.CHECKS:
         verdict = checks.run(check)
@@ -87,7 +87,7 @@ COLOURS = {"ok": "green", "FAILS": "bold red", "note": "yellow", "-": "dim"}
 
 
 def show(title: str, rows: Iterable[Row], console: Console) -> bool:
-    """Print one section, as a table on a terminal and as plain lines elsewhere: did none fail?"""
+    """Print a section: a table on a terminal, else lines. Return whether nothing failed."""
     rows = list(rows)
     if console.is_terminal:
         table = Table(title=title, title_justify="left", show_header=False)
@@ -105,14 +105,14 @@ def show(title: str, rows: Iterable[Row], console: Console) -> bool:
 def run() -> int:
     """Check the versions, the compiler and the extras on this machine.
 
-    Exit code 0 says that every required check passed, 1 that one failed. A «note» is good to know
-    and no failure.
+    The exit code is 0 if every required check passed and 1 if one failed. A "note" is not a
+    failure.
     """
     console = Console()
     fit = show("Versions", versions(), console)
     try:
         fit &= show("Machine", machine(), console)
-    except Exception as error:  # jax that does not import or start: nothing below could run
+    except Exception as error:  # jax does not import or start, so nothing below could run
         show("Machine", [Row("FAILS", "jax", f"{type(error).__name__}: {error}")], console)
         return 1
     fit &= show("Compiler, on the CPU", compiler(), console)

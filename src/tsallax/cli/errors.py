@@ -1,12 +1,8 @@
-"""One clear line instead of a traceback, for what a user can mend."""
-
-import functools
-import sys
-from collections.abc import Callable
+"""One clear line instead of a traceback, for errors that a user can fix."""
 
 
 def printable(text: object) -> str:
-    """On one line, with escapes for what could move a terminal's cursor or colour it."""
+    """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
@@ -17,20 +13,15 @@ def check_counts(**numbers: int) -> None:
 
 
 def check_seed(seed: int) -> None:
-    """Of episodes: it goes into a compiled program."""
+    """A seed of episodes is an argument of a compiled program, so it must fit an int32."""
     if not 0 <= seed < 2**31:
         raise ValueError(f"seed must be between 0 and 2^31 - 1, not {seed}")
 
 
-def one_line(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Bad input and a disk that refuses end the command with a line and exit code 2."""
-
-    @functools.wraps(command)
-    def run(*args, **kwargs) -> int | None:
-        try:
-            return command(*args, **kwargs)
-        except (ValueError, OSError) as error:
-            print(f"tsallax: {printable(error)}", file=sys.stderr)
-            return 2
-
-    return run
+def one_line(error: Exception) -> str:
+    """The message of an error, without the number that the operating system gives it."""
+    if isinstance(error, OSError) and error.strerror:
+        return printable(
+            f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        )
+    return printable(error)

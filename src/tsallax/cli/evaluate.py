@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import tyro
 
-from tsallax.cli.errors import check_counts, check_seed, one_line
+from tsallax.cli.errors import check_counts, check_seed
 
 
-@one_line
 def run(
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     /,
@@ -27,20 +25,19 @@ def run(
         seed: of the episodes.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
-    from tsallax.training.cache import use_cache
-    from tsallax.training.config import varied
-    from tsallax.training.folder import load_weights, read_about
-    from tsallax.training.run import make_run
+    from tsallax.storage.run_folder import load_weights
+    from tsallax.training.build import make_run
+    from tsallax.training.program_cache import use_cache
+    from tsallax.training.stored_config import read_run
 
     check_counts(episodes=episodes)
     check_seed(seed)
     use_cache()
-    about = read_about(folder, env)
-    config = about["config"]
+    config, about = read_run(folder, env)
     built = make_run(config)
-    params = load_weights(folder, about, built.params)
-    returns = np.asarray(built.evaluate(params, episodes, greedy, seed))
-    for cell, row in zip(built.cells, returns, strict=True):
-        print(f"{cell.label(varied(config))}: {row.mean():.1f} +- {row.std():.1f}")
+    params = load_weights(folder, about, built.learner.params())
+    returns = built.learner.evaluate(params, episodes, greedy, seed)
+    for label, row in zip(built.labels, returns, strict=True):
+        print(f"{label}: {row.mean():.1f} +- {row.std():.1f}")
     print(f"all: {returns.mean():.1f} over {returns.size} episodes")
     return 0

@@ -6,11 +6,9 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import one_line
 from tsallax.report.explorer import explorer_page
 
 
-@one_line
 def run(
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("explorer.html"),
     show: Annotated[bool, tyro.conf.arg(name="open")] = False,

@@ -1,4 +1,4 @@
-"""Live logs elsewhere: TensorBoard and Weights & Biases. Each is imported only when asked for."""
+"""Live logs: TensorBoard and Weights & Biases. Each is imported only when it is asked for."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -8,52 +8,60 @@ from typing import Literal
 
 import numpy as np
 
-from tsallax.training.conduct import Watch
 from tsallax.training.config import Config
-from tsallax.training.loop import Metrics
+from tsallax.training.driver import Progress, Watcher
 
 Log = Literal["tensorboard", "wandb"]
 Write = Callable[[int, dict[str, float]], None]
 
 
 class Logged:
-    """A watch that also writes each cell's metrics to logs, which begin with the first ones.
+    """A watcher that also writes each cell's metrics to logs.
 
-    Before that the run's folder may not be there.
+    The logs begin with the first metrics: before that the run's folder may not be there.
     """
 
-    def __init__(self, watch: Watch, labels: Sequence[str], start: Callable[[], list[Write]]):
-        self.watch, self.start = watch, start
+    def __init__(
+        self,
+        watcher: Watcher,
+        names: Sequence[Log],
+        path: Path,
+        config: Config,
+        labels: Sequence[str],
+    ):
+        self.watcher, self.start = watcher, lambda: make_writers(names, path, config)
         self.labels = [label.replace(" ", "_").replace("=", "_") for label in labels]
         self.writers: list[Write] | None = None
 
     def begin_at(self, step: int) -> None:
-        self.watch.begin_at(step)
+        self.watcher.begin_at(step)
 
     def tick(self, step: int) -> None:
-        self.watch.tick(step)
+        self.watcher.tick(step)
 
-    def __call__(self, step: int, metrics: Metrics, stopped: dict[int, str]) -> float:
-        speed = self.watch(step, metrics, stopped)
+    def __call__(self, progress: Progress) -> None:
+        self.watcher(progress)
         if self.writers is None:
             self.writers = self.start()
+        columns = progress.period.metrics._asdict()
+        if progress.evaluation is not None:
+            columns["eval_return"] = progress.evaluation.mean(-1)
         values = {
             f"{name}/{label}": float(value)
-            for name, column in metrics._asdict().items()
+            for name, column in columns.items()
             if name != "step"
             for label, value in zip(self.labels, np.asarray(column), strict=True)
             if np.isfinite(value)
         }
         for write in self.writers:
-            write(step, {**values, "steps_per_second": speed})
-        return speed
+            write(progress.period.step, {**values, "steps_per_second": progress.speed})
 
 
 PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
 
 
 def check_logs(names: Sequence[Log]) -> None:
-    """Say what is missing before the run begins."""
+    """Refuse logs whose package is missing, before the run begins."""
     for name in names:
         if find_spec(PACKAGES[name]) is None:
             raise ValueError(f"{PACKAGES[name]} is not installed: pip install 'tsallax[logs]'")

@@ -9,21 +9,20 @@ import tyro
 from rich.console import Console
 
 from tsallax.api import best_cell, load
-from tsallax.cli import board
-from tsallax.cli.errors import check_counts, check_seed, one_line
+from tsallax.cli import minatar_terminal
+from tsallax.cli.errors import check_counts, check_seed
 from tsallax.envs import make, make_host
 from tsallax.envs.minatar import GAMES
+from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
-from tsallax.training.cache import use_cache
+from tsallax.training.build import make_cells
 from tsallax.training.config import Config, varied
-from tsallax.training.folder import read_about
-from tsallax.training.play import Moment, host_moments, moments
-from tsallax.training.run import make_cells
+from tsallax.training.program_cache import use_cache
+from tsallax.training.stored_config import read_run
 
 FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the bars
 
 
-@one_line
 def run(
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     /,
@@ -41,20 +40,20 @@ def run(
 
     Args:
         folder: a run's folder.
-        out: the video, .mp4 or .gif; RUN/play.mp4 if left open, .gif without ffmpeg.
-        cell: which of the `cells` of its run.json; the best one if left open.
+        out: the video, .mp4 or .gif; if not given, RUN/play.mp4, or .gif without ffmpeg.
+        cell: which of the `cells` of its run.json; if not given, the best one.
         episodes: how many, those that `tsallax evaluate` plays with this seed.
         seed: of the episodes.
         greedy: act by argmax Q instead of a sample of pi.
-        steps: at most, of each episode.
-        fps: steps a second; by the environment if left open.
+        steps: the most steps of an episode.
+        fps: steps per second; if not given, it depends on the environment.
         terminal: show a MinAtar game here, and write no video.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     check_counts(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
     check_seed(seed)
     use_cache()
-    config: Config = read_about(folder, env)["config"]
+    config = read_run(folder, env)[0]
     path = _target(folder, out, terminal, config.env)
     cell = best_cell(folder) if cell is None else cell
     model = load(folder, cell, env=env)
@@ -64,13 +63,13 @@ def run(
     how = {"episodes": episodes, "seed": seed, "greedy": greedy, "steps": steps}
     if config.loop == "compiled":
         made = make(config.env, **config.env_options)
-        told = _noting(moments(made, model, **how), ends)
+        told = _noting(moments(made, model.agent, model.params, model.hp, **how), ends)
     else:
         made = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)
-        told = _noting(host_moments(made, model, stack=config.stack, **how), ends)
+        told = _noting(host_moments(made, model.policy, stack=config.stack, **how), ends)
     try:
         if path is None:
-            board.show(told, made.action_names, title, speed, Console())
+            minatar_terminal.show(told, made.action_names, title, speed, Console())
         else:
             _write(path, told, made.action_names, title, speed)
     except KeyboardInterrupt:
@@ -86,7 +85,7 @@ def run(
 
 
 def _target(folder: Path, out: Path | None, terminal: bool, env_id: str) -> Path | None:
-    """The video's name, or none for the terminal; what cannot work is refused."""
+    """The name of the video, or None for the terminal; what cannot work is refused."""
     if not terminal:
         path = out or _default(folder)
         video.check_target(path)
@@ -131,7 +130,7 @@ def _write(
         def frames() -> Iterator[video.Frame]:
             for moment in told:
                 image = video.frame(moment, names, title)
-                # An episode's end stays for a second.
+                # The end of an episode is shown for a second.
                 yield from [image] * (fps if moment.action is None else 1)
                 status.update(f"writing {path}: {video.summary(moment)}")
 

@@ -5,14 +5,13 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import one_line, printable
+from tsallax.cli.errors import printable
 from tsallax.report.page import html, troubles
 from tsallax.report.page.gather import gather
-from tsallax.training.cache import use_cache
-from tsallax.training.folder import write_atomically
+from tsallax.storage.files import Directory
+from tsallax.training.program_cache import use_cache
 
 
-@one_line
 def run(
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS")],
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("report.html"),
@@ -20,11 +19,11 @@ def run(
 ) -> None:
     """Write a page of runs: curves, scores, comparisons, claims, configurations, clips.
 
-    The page is one file without outside requests. What is damaged or unfinished is named on it.
+    The page is one file that makes no requests. It lists what is damaged or unfinished.
 
     Args:
-        folders: runs of `tsallax train`, results of `tsallax reproduce`, or folders that hold
-            such ones.
+        folders: runs of `tsallax train`, results of `tsallax reproduce`, or folders that contain
+            them.
         out: the page.
         clips: put the videos of `tsallax play` into it.
     """
@@ -39,7 +38,8 @@ def run(
     if not clips:
         found = found._replace(clips=[])
     page = html(found)
-    write_atomically(out, page)
+    with Directory(out.parent) as folder:
+        folder.write(out.name, page.encode())
     faults = troubles(found)
     for name, what in faults[:10]:
         print(f"{printable(name)}: {printable(what)}")

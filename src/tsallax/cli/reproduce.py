@@ -5,12 +5,10 @@ from typing import Annotated, Literal
 
 import tyro
 
-from tsallax.cli.errors import one_line
-from tsallax.cli.sweeping import Where, carry_out
+from tsallax.cli.sweep_runner import Where, carry_out
 from tsallax.experiments.study import load, names
 
 
-@one_line
 def run(
     studies: Annotated[tuple[str, ...], tyro.conf.Positional],
     scale: Literal["smoke", "quick", "long", "full"] = "quick",
@@ -19,15 +17,15 @@ def run(
 ) -> int:
     """Reproduce figures of the paper: fig1 to fig10, our own studies by their names, or all.
 
-    Stopped and started again, it does what is missing. Figures share the runs that they have in
-    common.
+    A command that was stopped and is run again does what is missing. Figures share the runs that
+    they have in common.
 
     Args:
-        studies: which; `all` for all of them.
+        studies: their names, or `all`.
         scale: smoke (a test), quick (hours), long (the paper's steps, fewer seeds) or full (the
             paper's steps and seeds).
         out: the folder of the results.
-        where: who does the work.
+        where: where the runs are executed.
     """
     wanted = names() if studies == ("all",) else list(studies)
     if not wanted:

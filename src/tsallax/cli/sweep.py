@@ -5,12 +5,10 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import one_line
-from tsallax.cli.sweeping import Where, carry_out
+from tsallax.cli.sweep_runner import Where, carry_out
 from tsallax.experiments.study import read
 
 
-@one_line
 def run(
     study: Annotated[Path, tyro.conf.Positional],
     out: Path | None = None,
@@ -19,14 +17,14 @@ def run(
 ) -> int:
     """Run every setting of a study: environments x algorithms x numbers x seeds.
 
-    Stopped and started again, it does what is missing. The format of the file is in
+    A command that was stopped and is run again does what is missing. The format of the file is in
     docs/reproduction.md.
 
     Args:
         study: a TOML file.
-        out: the folder of its results; sweeps/NAME if left open.
+        out: the folder of its results; if not given, sweeps/NAME.
         scale: one of the file's own, if it has any.
-        where: who does the work.
+        where: where the runs are executed.
     """
     found = read(study)
     command = f"tsallax sweep {{}}.toml{f' --scale {scale}' if scale else ''}"

@@ -1,78 +1,103 @@
 """`tsallax train`: train one algorithm, many seeds and numbers side by side."""
 
-import dataclasses
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
 
+from tsallax.cli.config_options import config_options, to_config
 from tsallax.cli.display import Display, duration
-from tsallax.cli.errors import one_line, printable
-from tsallax.cli.logs import Log, Logged, check_logs, make_writers
-from tsallax.report.curves import draw_curves
-from tsallax.training.cache import use_cache
-from tsallax.training.conduct import Interrupt, conduct
-from tsallax.training.config import Config, resolve, varied
-from tsallax.training.folder import CURVES, METRICS, read_about, status
-from tsallax.training.run import check_memory, make_run
+from tsallax.cli.errors import printable
+from tsallax.training.config import Config
+
+Log = Literal["tensorboard", "wandb"]
+Options: Any = config_options()
+NOT_GIVEN = tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")
 
 
-@one_line
 def run(
-    config: Annotated[Config, tyro.conf.arg(name="")],
-    out: Path | None = None,
-    resume: Path | None = None,
+    options: Annotated[Options, tyro.conf.arg(name="")],  # pyright: ignore[reportInvalidTypeForm]
+    out: Annotated[Path | None, NOT_GIVEN] = None,
+    resume: Annotated[Path | None, NOT_GIVEN] = None,
     devices: int = 1,
-    log: tuple[Log, ...] = (),
+    log: Annotated[tuple[Log, ...], tyro.conf.arg(help_behavior_hint=" ")] = (),
 ) -> int:
     """Train an agent: every seed and every combination of numbers side by side.
 
     Args:
-        config: the run.
-        out: the run's folder; runs/ENV-ALGO-TIME if left open.
-        resume: a folder whose run goes on from its last checkpoint, with its own configuration;
+        options: The fields of a configuration, in groups.
+        out: The run's folder; runs/ENV-ALGO-TIME if not given.
+        resume: A folder whose run continues from its last checkpoint, with its own configuration;
             ENV is needed only if it is `package:Name`, to allow that import.
-        devices: of this host, among which seeds and numbers are shared out.
-        log: where to write live logs as well.
+        devices: Devices of this host, among which seeds and numbers are shared out.
+        log: Where to write live logs as well.
     """
-    if resume is not None:
-        if out is not None or dataclasses.replace(config, env="") != Config(env=""):
-            raise ValueError("a resumed run has its own configuration and folder: give neither")
-        config, path = read_about(resume, config.env)["config"], resume
-    else:
-        asked, config = config.env, resolve(config)
-        if config.env != asked:
-            print(f"{asked} is called {config.env} now")
-        name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
-        path = out or Path("runs") / name
-    if status(path, config) == "done":
+    from tsallax.storage.run_folder import CURVES, status
+    from tsallax.storage.tables import METRICS
+    from tsallax.training.build import check_memory, make_run
+    from tsallax.training.driver import Interrupt, train_into
+    from tsallax.training.program_cache import use_cache
+    from tsallax.training.stored_config import to_json
+
+    config, path = _which(to_config(options), out, resume)
+    if status(path, to_json(config)) == "done":
         print(f"{path} is done: there is nothing to resume")
         return 0
-    check_logs(log)
+    if log:
+        from tsallax.cli.logs import check_logs
+
+        check_logs(log)
     use_cache()
     built = make_run(config, devices=devices)
     check_memory(built)
-    begin, describe = time.monotonic(), printable(f"{config.algo} on {config.env}")
-    labels = [cell.label(varied(config)) for cell in built.cells]
-    title = f"{config.algo} on {config.env}, {len(labels)} runs side by side"
+    begin, what = time.monotonic(), printable(f"{config.algo} on {config.env}")
+    several = f", {len(built.cells)} runs side by side" if len(built.cells) > 1 else ""
 
-    def draw() -> None:
-        draw_curves(path / METRICS, path / CURVES, f"{describe}, seeds: {config.seeds}")
+    def picture(folder: Path) -> bytes:
+        from tsallax.report.curves import draw_curves
 
-    with Display(title, labels, config.steps) as show, Interrupt(show.stopping) as interrupt:
-        watch = Logged(show, labels, lambda: make_writers(log, path, config)) if log else show
-        end = conduct(built, path, watch, lambda: interrupt.asked, finish=draw)
-    finite = np.array(end.returns)[np.isfinite(end.returns)]
-    mean = (
-        f"{finite.mean():.1f} (mean of the last {len(end.returns)} periods)"
-        if len(finite)
-        else "none"
-    )
+        return draw_curves(folder, f"{what}, seeds: {config.seeds}")
+
+    with (
+        Display(what + several, built.labels, config.steps) as show,
+        Interrupt(show.stopping) as interrupt,
+    ):
+        watcher = show
+        if log:
+            from tsallax.cli.logs import Logged
+
+            watcher = Logged(show, log, path, config, built.labels)
+        end = train_into(built, path, watcher, lambda: interrupt.asked, picture)
     took = duration(time.monotonic() - begin)
-    print(f"{describe}: {end.status} after {took}, return {mean}")
+    print(f"{what}: {end.status} after {took}, {final_return(end.returns)}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
     if end.status == "stopped":
-        print(f"to go on: tsallax train --resume {path}")
+        print(f"to resume: tsallax train --resume {path}")
     return 0 if end.status == "done" else 130
+
+
+def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Config, Path]:
+    """The resolved configuration and the folder of the run that was asked for."""
+    from tsallax.training.config import resolve
+    from tsallax.training.stored_config import read_run
+
+    if resume is not None:
+        if out is not None or config != Config(env=config.env):
+            raise ValueError("a resumed run has its own configuration and folder: give neither")
+        return read_run(resume, config.env)[0], resume
+    asked, config = config.env, resolve(config)
+    if config.env != asked:
+        print(f"{asked} is called {config.env} now")
+    name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return config, out or Path("runs") / name
+
+
+def final_return(returns: list[np.ndarray]) -> str:
+    """The mean return over cells and the last periods, in words."""
+    finite = np.array(returns)[np.isfinite(returns)]
+    if not len(finite):
+        return "no episode ended"
+    periods = "the last period" if len(returns) == 1 else f"the last {len(returns)} periods"
+    return f"return {finite.mean():.1f} (mean of {periods})"

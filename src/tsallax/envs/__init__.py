@@ -1,4 +1,4 @@
-"""Environments by name: JAX-native ones, Gymnasium's, Atari's."""
+"""Environments by name: JAX-native ones, Gymnasium's and Atari's."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -29,7 +29,7 @@ Kind = Literal["native", "atari", "gymnasium"]
 
 
 def ids() -> tuple[str, ...]:
-    """The JAX-native ones."""
+    """The names of the JAX-native environments."""
     return tuple(CONSTRUCTORS)
 
 
@@ -38,7 +38,7 @@ def canonical(env_id: str) -> str:
 
 
 def kind_of(env_id: str) -> Kind:
-    """Who makes it; an unknown name is refused with the nearest one."""
+    """Which library makes it; an unknown name is refused, with the nearest one as a hint."""
     if env_id in CONSTRUCTORS:
         return "native"
     if env_id.startswith("ALE/"):

@@ -1,7 +1,7 @@
 """Atari games through ale-py's own vector environment (extra `atari`).
 
-Frames are 84x84 and grey, the maximum of the last two of four emulator frames. They come one by
-one: the replay stacks them. Rewards are raw scores: the learner clips.
+Frames are 84x84 and grey, the maximum of the last two of four emulator frames. They are
+given one by one, and the replay stacks them. Rewards are raw scores; the learner clips them.
 """
 
 import re
@@ -15,7 +15,7 @@ from jaxtyping import Int, Shaped, UInt8
 
 from tsallax.envs.host import Moves
 
-# Ours: the paper names only KungFuMaster. Dense and sparse rewards, easy and hard exploration.
+# Our choice; the paper names only KungFuMaster. Dense and sparse rewards, easy and hard to explore.
 GAMES = (
     "Alien", "Asterix", "BeamRider", "Breakout", "Enduro", "Freeway", "Hero", "KungFuMaster",
     "MsPacman", "Pong", "Qbert", "RoadRunner", "Seaquest", "SpaceInvaders", "VideoPinball",
@@ -28,7 +28,7 @@ def snake(name: str) -> str:
 
 
 def rom_of(env_id: str) -> str:
-    """The game behind `ALE/Pong-v5`; an unknown one is refused with the nearest name."""
+    """The game behind `ALE/Pong-v5`; an unknown one is refused, with the nearest name as a hint."""
     from difflib import get_close_matches
 
     try:
@@ -46,7 +46,7 @@ def rom_of(env_id: str) -> str:
 
 
 def action_names(rom: str) -> tuple[str, ...]:
-    """Of the game's minimal set, in the order of the vector environment."""
+    """The actions of the game's minimal set, in the order of the vector environment."""
     from ale_py import ALEInterface, LoggerMode, roms
 
     ALEInterface.setLoggerMode(LoggerMode.Error)
@@ -62,10 +62,10 @@ class AtariEnvs:
         env_id: such as `ALE/Pong-v5`.
         n: how many.
         sticky: probability of repeating the last action in a frame.
-        noop_max: an episode starts with up to so many idle steps.
+        noop_max: the most idle steps at the start of an episode.
         fire_reset: press FIRE at the start of games that wait for it.
-        episodic_life: a lost life is a termination to the learner; the game goes on.
-        time_limit: in steps of four frames.
+        episodic_life: a lost life is a termination for the learner; the game continues.
+        time_limit: of an episode, in steps of four frames.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class AtariEnvs:
     ):
         from ale_py.vector_env import AtariVectorEnv
 
-        self.failures: dict[int, str] = {}
+        self.count, self.failures = n, {}
         self.episodic_life = episodic_life
         self.time_limit: int | None = time_limit
         self.envs = AtariVectorEnv(

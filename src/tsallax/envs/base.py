@@ -20,8 +20,8 @@ class Outcome(NamedTuple):
 class Environment(NamedTuple):
     """One environment, for one seed: `vmap` it for many. No autoreset: the loop resets.
 
-    One whose `step` truncates must say in `time_limit` after how many steps at the least: the
-    replay keeps the last observations of so many episodes, which are bootstrapped from.
+    If `step` truncates, `time_limit` must be the least number of steps after which it does: the
+    replay reserves room for the last observations of that many episodes, to bootstrap from them.
     """
 
     id: str

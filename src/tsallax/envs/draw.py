@@ -61,7 +61,7 @@ def blend(layers: Sequence[Layer], pixel: float) -> Float[Array, "3"]:
 def picture(
     scene: Callable[[Point], Sequence[Layer]], height: int, width: int, pixel: float
 ) -> UInt8[Array, "{height} {width} 3"]:
-    """What `scene` says at every pixel's centre; a pixel is `pixel` units of the world wide."""
+    """The colours of `scene` at the pixels' centres; a pixel is `pixel` units of the world wide."""
     x = (jnp.arange(width, dtype=jnp.float32) - (width - 1) / 2) * pixel
     y = ((height - 1) / 2 - jnp.arange(height, dtype=jnp.float32)) * pixel
 

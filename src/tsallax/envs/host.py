@@ -1,7 +1,7 @@
-"""Environments on the host: Gymnasium's, one a seed, stepped together.
+"""Environments on the host: Gymnasium's, one per cell, stepped together.
 
-One that raises, hangs or gives numbers nobody can learn from is stopped with a message in
-`failures`; the others go on.
+One that raises, hangs or returns numbers that are not finite is stopped, with a message in
+`failures`; the others continue.
 """
 
 import queue
@@ -28,7 +28,7 @@ NAMES = {
 class Moves(NamedTuple):
     """What a step gives. The leading axis is the environments."""
 
-    observation: Shaped[np.ndarray, "n ..."]  # where to act next: a new episode's start, after one
+    observation: Shaped[np.ndarray, "n ..."]  # where to act next, after a reset if need be
     reward: Float[np.ndarray, "n"]
     terminated: Bool[np.ndarray, "n"]  # nothing is bootstrapped
     truncated: Bool[np.ndarray, "n"]
@@ -40,6 +40,7 @@ class Moves(NamedTuple):
 class HostEnvs(Protocol):
     """Several environments of one kind. Those in `failures` give zeros from then on."""
 
+    count: int
     observation: jax.ShapeDtypeStruct
     action_names: tuple[str, ...]
     time_limit: int | None
@@ -52,7 +53,7 @@ class HostEnvs(Protocol):
 
 
 class EnvironmentStoppedError(Exception):
-    """One environment cannot go on."""
+    """One environment cannot continue."""
 
 
 class GymEnvs:
@@ -69,7 +70,7 @@ class GymEnvs:
     def __init__(
         self, env_id: str, n: int, timeout: float = 0.0, render: bool = False, **options: Any
     ):
-        self.timeout, self.failures, self.render = timeout, {}, render
+        self.count, self.timeout, self.failures, self.render = n, timeout, {}, render
         self.shown = np.zeros((1, 1, 3), np.uint8)
         if render:
             options["render_mode"] = "rgb_array"
@@ -111,7 +112,7 @@ class GymEnvs:
                 env.close()
 
     def _try(self, i: int, call: Callable[..., Any], argument: int) -> Any:
-        """The call's answer, or None for an environment that failed, now or before."""
+        """What the call returns, or None for an environment that failed, now or before."""
         if i in self.failures:
             return None
         try:
@@ -158,7 +159,7 @@ class GymEnvs:
 
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:
-    """What `call` returns or raises. One that takes longer is left behind in its thread."""
+    """What `call` returns or raises. A call that takes longer is abandoned in its thread."""
     if not seconds:
         return call()
     answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
@@ -166,7 +167,7 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     def work() -> None:
         try:
             answers.put((call(), None))
-        except Exception as error:  # told in the thread that waits
+        except Exception as error:  # raised again in the thread that waits
             answers.put((None, error))
 
     threading.Thread(target=work, daemon=True).start()
@@ -180,7 +181,7 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
 
 
 def make_one(env_id: str, **options: Any) -> gymnasium.Env:
-    """`gymnasium.make`, with errors that say in one line what to do."""
+    """`gymnasium.make`, with errors of one line that say what to do."""
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
@@ -191,7 +192,7 @@ def make_one(env_id: str, **options: Any) -> gymnasium.Env:
 
 
 def observation_spec(env_id: str, space: gymnasium.Space) -> jax.ShapeDtypeStruct:
-    """Vectors as float32; images as uint8 or bool if they are such."""
+    """Vectors become float32; images of uint8 or bool keep their type."""
     if not isinstance(space, Box) or not 1 <= len(space.shape) <= 3:
         raise ValueError(
             f"{env_id} has observations {_first_line(space)}: only Box vectors and images can be "

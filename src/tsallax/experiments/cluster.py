@@ -6,16 +6,16 @@ its last checkpoint.
 
 import contextlib
 import time
-from dataclasses import asdict
 from typing import Any
 
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
 from tsallax.experiments.worker import work
-from tsallax.training.folder import plain
+from tsallax.storage.run_folder import plain
+from tsallax.training.stored_config import to_json
 
 STORE = 100 << 20  # bytes of the object store of a cluster started here: jobs are a line of JSON
-ONE_THREAD = {"NPROC": "1"}  # XLA's pool: a task has one core, and the bits of a local sweep
+ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, and the bits of a local sweep
 
 
 class Ray:
@@ -48,7 +48,7 @@ class Ray:
 
     @property
     def slots(self) -> int:
-        """As many as the cluster has now: nodes come and go."""
+        """As many as the cluster has room for now: nodes come and go."""
         if not self.ray.is_initialized():
             return 0
         there = self.ray.cluster_resources()
@@ -58,7 +58,7 @@ class Ray:
         return min(int(room), self.most or int(room))
 
     def start(self, job: Job) -> None:
-        config = plain(asdict(job.config))
+        config = plain(to_json(job.config))
         self.under_way[self.task.remote(config, str(job.path.resolve()))] = job
 
     def wait(self, seconds: float) -> list[Answer]:
@@ -77,12 +77,12 @@ class Ray:
         return read_answer(job, found)
 
     def close(self) -> None:
-        """Each task saves what it has, and ends; so does a cluster started here."""
+        """Each task saves a checkpoint and ends; so does a cluster that was started here."""
         for ref in self.under_way:
             with contextlib.suppress(self.ray.exceptions.RayError):
                 self.ray.cancel(ref, force=False)
         if self.under_way:
             refs = list(self.under_way)
-            with contextlib.suppress(KeyboardInterrupt):  # not waited for any longer
+            with contextlib.suppress(KeyboardInterrupt):  # stop waiting
                 self.ray.wait(refs, num_returns=len(refs), timeout=None)
         self.ray.shutdown()

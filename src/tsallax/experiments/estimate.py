@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from tsallax.experiments.jobs import Job
+from tsallax.training.build import make_run
 from tsallax.training.config import Config
-from tsallax.training.run import make_run
 from tsallax.types import Transition
 
 SECONDS = 0.3  # of measuring
@@ -18,7 +18,7 @@ SIZE = 512
 
 
 def core_hours(jobs: Iterable[Job]) -> float:
-    """Of all jobs together; neither emulators nor compiling are counted."""
+    """Core hours of all jobs together, without emulators and compilation."""
     costs: dict[tuple, float] = {}
     total = 0.0
     for job in jobs:
@@ -31,7 +31,7 @@ def core_hours(jobs: Iterable[Job]) -> float:
 
 
 def operations(config: Config) -> float:
-    """Of one update, as XLA counts them before it compiles."""
+    """Operations of one update, as XLA counts them before it compiles."""
     run = make_run(replace(config, seeds=1, buffer=config.batch))
     x = run.observation
     row = jax.ShapeDtypeStruct((config.batch,), jnp.float32)
@@ -45,7 +45,7 @@ def operations(config: Config) -> float:
 
 
 def matmul_rate() -> float:
-    """Operations a second of one core, in float32; by processor time, as others may be at work."""
+    """Operations per second of one core in float32, by processor time: the machine may be busy."""
     a, b = jnp.ones((SIZE, SIZE)), jnp.eye(SIZE)
     product = jax.jit(lambda a, b: a @ b)
     product(a, b).block_until_ready()

@@ -5,10 +5,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from tsallax.experiments.study import Setting
-from tsallax.training.config import CLOSED, RANGES, Config, grid
-from tsallax.training.folder import TIMING, config_digest, read_json, status
-from tsallax.training.run import closed_q, shape_of
+from tsallax.storage.files import Directory
+from tsallax.storage.run_folder import digest_of, read_about, status
+from tsallax.storage.tables import read_timing
+from tsallax.training.build import closed_q, shape_of
+from tsallax.training.config import CLOSED, NUMBERS, Config, grid
+from tsallax.training.stored_config import to_json
 
 
 class Job(NamedTuple):
@@ -29,22 +34,22 @@ class Job(NamedTuple):
     @property
     def program(self) -> tuple[Config, float | None, int]:
         """What the compiled program depends on."""
-        return shape_of(self.config), closed_q(self.config.q), self.cells
+        return shape_of(self.config), closed_q(np.array(self.config.q)), self.cells
 
     def done(self) -> bool:
-        return status(self.path, self.config) == "done"
+        return status(self.path, to_json(self.config)) == "done"
 
     def stopped(self) -> str:
-        """Why cells of a run that is done have no result, if there are such."""
-        found = read_json(self.path).get("stopped", {})
+        """Why cells of a finished run have no result; empty if all of them have one."""
+        found = read_about(self.path).everything.get("stopped", {})
         return "; ".join(f"cell {cell} {why}" for cell, why in found.items())
 
     def step(self) -> int:
-        """How far it is: the last line of its timing, 0 if there is none."""
+        """The step that it has reached, by the last line of its timing; 0 if there is none."""
         try:
-            last = (self.path / TIMING).read_text().splitlines()[-1]
-            return int(last.partition(",")[0])
-        except (OSError, ValueError, IndexError):
+            with Directory(self.path) as folder:
+                return max((step for step, *_ in read_timing(folder)), default=0)
+        except (OSError, ValueError):
             return 0
 
 
@@ -65,7 +70,7 @@ def make_jobs(settings: Iterable[Setting], folder: Path, width: int = 0) -> list
 
 
 def split(config: Config, width: int) -> Iterator[Config]:
-    """A setting's seeds in parts of at most `width`, as equal as can be."""
+    """The seeds of a setting in parts of at most `width`, of nearly equal size."""
     parts = -(-config.seeds // width)
     first = config.first_seed
     for i in range(parts):
@@ -80,7 +85,7 @@ def join(configs: list[Config], width: int) -> list[Config]:
     Those whose policy has a closed form stay apart from those that must solve for it, those that
     leave the number open from those that give it.
     """
-    for name in RANGES:
+    for name in NUMBERS:
         rest: dict[tuple[Config, bool, bool], list[Config]] = {}
         for config in configs:
             closed, given = name == "q" and set(config.q) <= CLOSED, bool(getattr(config, name))
@@ -91,15 +96,18 @@ def join(configs: list[Config], width: int) -> list[Config]:
 
 
 def _join(group: list[Config], name: str, width: int) -> Iterator[Config]:
+    if getattr(group[0], name) is None:  # follows from other numbers: nothing to combine
+        yield from group
+        return
     one = len(grid(group[0])) * group[0].seeds
-    many = max(1, width // one) if getattr(group[0], name) else 1
+    many = max(1, width // one)
     for start in range(0, len(group), many):
         values = [x for config in group[start : start + many] for x in getattr(config, name)]
         yield dataclasses.replace(group[start], **{name: tuple(values)})
 
 
 def folder_name(config: Config) -> str:
-    """Readable in front, unambiguous behind."""
+    """A readable prefix and a suffix of the configuration's hash."""
     q = "-".join(f"q{x:g}" for x in config.q[:3])
     parts = (config.env.replace("/", "-").replace(":", "-"), config.algo, q, config.policy)
-    return "-".join(p for p in (*parts, config_digest(config)[:12]) if p)
+    return "-".join(p for p in (*parts, digest_of(to_json(config))[:12]) if p)

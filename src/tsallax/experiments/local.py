@@ -1,28 +1,30 @@
-"""The executor of one machine: a process a core, pinned to it."""
+"""The executor of one machine: one process per core, pinned to it."""
 
 import contextlib
 import json
 import os
-import selectors
+import queue
 import subprocess
 import sys
-from dataclasses import asdict
+import threading
 from pathlib import Path
 
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
-from tsallax.training.folder import plain
+from tsallax.storage.run_folder import plain
+from tsallax.training.stored_config import to_json
 
 
 class Worker:
-    """One process, started when it has something to do."""
+    """One process, started when it is given its first job."""
 
     def __init__(self, core: int, log: Path):
         self.core, self.log = core, log
         self.process: subprocess.Popen[str] | None = None
         self.job: Job | None = None
 
-    def start(self, job: Job) -> None:
+    def start(self, job: Job, answered: "queue.SimpleQueue[Answer]") -> None:
+        """Give it a job; the answer goes into the queue."""
         if self.process is None or self.process.poll() is not None:
             self.end()
             command = [sys.executable, "-m", "tsallax.experiments.worker", str(self.core)]
@@ -34,21 +36,22 @@ class Worker:
                     stderr=log,
                     text=True,
                     bufsize=1,
-                    start_new_session=True,  # Ctrl-C is the sweep's, which tells its workers
+                    start_new_session=True,  # Ctrl-C is for the sweep, which then stops its workers
                 )
         assert self.process.stdin is not None
         self.job = job
-        order = {"config": plain(asdict(job.config)), "path": str(job.path)}
-        with contextlib.suppress(BrokenPipeError):  # seen as its end
+        order = {"config": plain(to_json(job.config)), "path": str(job.path)}
+        with contextlib.suppress(BrokenPipeError):  # noticed when its output ends
             print(json.dumps(order), file=self.process.stdin)
+        # A thread, because pipes cannot be waited for together on every system.
+        threading.Thread(target=lambda: answered.put(self._answer()), daemon=True).start()
 
-    def answer(self) -> Answer:
-        """Of the job under way; waits for it."""
+    def _answer(self) -> Answer:
+        """The answer to its current job; waits for it."""
         assert self.process is not None
         assert self.process.stdout is not None
         assert self.job is not None
-        job, self.job = self.job, None
-        line = self.process.stdout.readline()
+        line, job = self.process.stdout.readline(), self.job
         if not line:
             code = self.process.wait()
             how = f"killed by signal {-code}" if code < 0 else f"ended with {code}"
@@ -60,7 +63,7 @@ class Worker:
             self.process.terminate()
 
     def end(self) -> None:
-        """Wait for the process, which saves its checkpoint, and forget it."""
+        """Wait for the process to save its checkpoint and end."""
         if self.process is None:
             return
         self.process.wait()
@@ -71,37 +74,49 @@ class Worker:
         self.process = None
 
 
+def usable_cores() -> list[int]:
+    """The numbers of the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
 class Local:
     """Workers on the cores this process may use.
 
     Args:
         logs: the folder of their logs.
-        workers: how many; one a core if left open.
+        workers: how many; one per core if 0.
     """
 
     def __init__(self, logs: Path, workers: int = 0):
-        cores = sorted(os.sched_getaffinity(0))
+        cores = usable_cores()
         if workers > len(cores):
             raise ValueError(f"{workers} workers want as many cores; there are {len(cores)}")
         logs.mkdir(parents=True, exist_ok=True)
         chosen = cores[: workers or None]
         self.workers = [Worker(core, logs / f"worker-{core}.log") for core in chosen]
         self.slots = len(self.workers)
+        self.answered: queue.SimpleQueue[Answer] = queue.SimpleQueue()
 
     def start(self, job: Job) -> None:
-        next(worker for worker in self.workers if worker.job is None).start(job)
+        next(worker for worker in self.workers if worker.job is None).start(job, self.answered)
 
     def wait(self, seconds: float) -> list[Answer]:
-        busy = [worker for worker in self.workers if worker.job is not None]
-        with selectors.DefaultSelector() as selector:
-            for worker in busy:
-                assert worker.process is not None
-                assert worker.process.stdout is not None
-                selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
-            return [key.data.answer() for key, _ in selector.select(seconds)]
+        try:
+            answers = [self.answered.get(timeout=seconds)]
+        except queue.Empty:
+            return []
+        while not self.answered.empty():
+            answers.append(self.answered.get())
+        ended = {answer.job for answer in answers}
+        for worker in self.workers:
+            if worker.job in ended:
+                worker.job = None
+        return answers
 
     def close(self) -> None:
-        """Each worker saves what it has, and ends; if one cannot wait for that, at once."""
+        """Each worker saves a checkpoint and ends; a second Ctrl-C ends them at once."""
         for worker in self.workers:
             worker.stop()
         try:

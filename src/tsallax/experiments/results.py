@@ -1,6 +1,5 @@
-"""What a study measured, as one tidy table: a row for each setting, seed and target period."""
+"""What a study measured, as one tidy table: one row per setting, seed and target period."""
 
-import csv
 import dataclasses
 import json
 import math
@@ -16,12 +15,14 @@ from jaxtyping import Float, Int
 
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.study import RECORDED, Setting, Study
-from tsallax.training.config import RANGES, varied
-from tsallax.training.folder import METRICS, TIMING, read_about, write_atomically
+from tsallax.storage.files import Directory
+from tsallax.storage.run_folder import read_about
+from tsallax.storage.tables import CellMetrics, read_metrics, read_rows, read_timing, write_rows
+from tsallax.training.config import NUMBERS
 
-ABOUT = "about.json"
+METRICS, ABOUT = "metrics.csv", "about.json"
 COLUMNS = ("episodes", *RECORDED, "diverged")
-ITERATIONS = 50  # a curve's points, as the paper has them
+ITERATIONS = 50  # points of a curve, as in the paper
 
 
 class Curve(NamedTuple):
@@ -60,80 +61,72 @@ class Curve(NamedTuple):
         )
 
 
-def collect(study: Study, settings: Iterable[Setting], done: Iterable[Job], path: Path) -> int:
-    """Write the table of the jobs that are done; how many rows it has."""
-    runs = [(job, list(_rows(job))) for job in done]
-    part, count = path.with_suffix(".part"), 0
-    with part.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*study.keys, "seed", "step", *COLUMNS])
+def collect(
+    study: Study, settings: Iterable[Setting], done: Iterable[Job], folder: Directory
+) -> int:
+    """Write the table of the jobs that are done; return how many rows it has."""
+    runs = [(job, _cells(job)) for job in done]
+
+    def rows() -> Iterator[list[Any]]:
+        yield [*study.keys, "seed", "step", *COLUMNS]
         for labels, config in settings:
             named = [_text(labels[key]) for key in study.keys]
-            for job, rows in runs:
-                if not _covers(job.config, config):
-                    continue
-                own = [row for row in rows if _is(row, config)]
-                count += len(own)
-                writer.writerows(
-                    [*named, row["seed"], row["step"], *(_number(row[c]) for c in COLUMNS)]
-                    for row in own
-                )
-    part.replace(path)
-    return count
+            for job, cells in runs:
+                for cell in cells if _covers(job.config, config) else ():
+                    if all(getattr(config, n) == (x,) for n, x in cell.numbers.items()):
+                        yield from _rows(named, cell)
+
+    return write_rows(folder, METRICS, rows())
+
+
+def _rows(named: list[str], cell: CellMetrics) -> Iterator[list[Any]]:
+    for i, step in enumerate(cell.steps):
+        yield [*named, cell.seed, step, *(_number(cell.columns[c][i]) for c in COLUMNS)]
+
+
+def _cells(job: Job) -> list[CellMetrics]:
+    with Directory(job.path) as folder:
+        return read_metrics(folder, COLUMNS)[0]
 
 
 def _covers(job: Any, config: Any) -> bool:
-    """Whether a job's grid and seeds hold this setting, or a part of its seeds."""
-    open_fields = dict.fromkeys(RANGES, ()) | {"seeds": 1, "first_seed": 0}
+    """Whether the grid and seeds of a job contain this setting, or a part of its seeds."""
+    open_fields = dict.fromkeys(NUMBERS, ()) | {"seeds": 1, "first_seed": 0}
     alike = dataclasses.replace(job, **open_fields) == dataclasses.replace(config, **open_fields)
-    pairs = [(getattr(config, n), getattr(job, n)) for n in RANGES]
+    pairs = [(getattr(config, n) or (), getattr(job, n) or ()) for n in NUMBERS]
     numbers = all(set(own) <= set(there) and bool(own) == bool(there) for own, there in pairs)
     last = config.first_seed + config.seeds
     return alike and numbers and config.first_seed <= job.first_seed < last
-
-
-def _is(row: dict[str, Any], config: Any) -> bool:
-    return all(float(row[n]) == getattr(config, n)[0] for n in row["varied"])
-
-
-def _rows(job: Job) -> Iterator[dict[str, Any]]:
-    several = varied(job.config)
-    with (job.path / METRICS).open(newline="") as file:
-        for row in csv.DictReader(file):
-            yield {**row, "varied": several}
 
 
 def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _number(text: str) -> str:
-    """Six figures: a table for people and pictures, the run folders have them all."""
-    value = float(text) if text else math.nan
+def _number(value: float) -> str:
+    """Six significant figures, which are enough for pictures; run folders have all digits."""
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def read_table(path: Path) -> list[Curve]:
-    """The curves of a table, in its order."""
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        names = list(reader.fieldnames or [])
-        if missing := {"seed", "step", *COLUMNS} - set(names):
-            raise ValueError(
-                f"{path} is no table of results: it lacks {', '.join(sorted(missing))}"
-            )
-        keys = names[: names.index("seed")]
-        table: dict[tuple[str, ...], dict[int, list[list[float]]]] = {}
-        for row in reader:
-            seeds = table.setdefault(tuple(row[key] for key in keys), {})
-            numbers = [float(row[c] or "nan") for c in ("step", *COLUMNS)]
-            seeds.setdefault(int(row["seed"]), []).append(numbers)
+    """The curves of a study's table, in its order."""
+    with Directory(path.parent) as folder:
+        table = read_rows(folder, path.name, ("seed", "step", *COLUMNS))
+    keys = table.names[: table.names.index("seed")]
+    block = np.stack([table.numbers(name) for name in ("seed", "step", *COLUMNS)], -1)
+    if table.bad or not np.isfinite(block[:, :2]).all():
+        raise ValueError(f"{path} has rows that are no numbers")
+    curves: dict[tuple[str, ...], dict[int, list[np.ndarray]]] = {}
+    for row, numbers in zip(table.rows, block, strict=True):
+        seeds = curves.setdefault(tuple(row[: len(keys)]), {})
+        seeds.setdefault(int(numbers[0]), []).append(numbers[1:])
     return [
-        _curve(dict(zip(keys, labels, strict=True)), seeds, path) for labels, seeds in table.items()
+        _curve(dict(zip(keys, labels, strict=True)), seeds, path)
+        for labels, seeds in curves.items()
     ]
 
 
-def _curve(labels: dict[str, str], seeds: dict[int, list[list[float]]], path: Path) -> Curve:
+def _curve(labels: dict[str, str], seeds: dict[int, list[np.ndarray]], path: Path) -> Curve:
     lengths = {len(rows) for rows in seeds.values()}
     if len(lengths) > 1:
         raise ValueError(f"{path} mixes runs of different lengths: {labels}")
@@ -146,13 +139,13 @@ def _curve(labels: dict[str, str], seeds: dict[int, list[list[float]]], path: Pa
 
 
 def select(curves: Iterable[Curve], **labels: Any) -> list[Curve]:
-    """Those with these labels."""
+    """The curves with these labels."""
     wanted = {name: _text(float(v) if isinstance(v, int) else v) for name, v in labels.items()}
     return [c for c in curves if all(c.labels.get(n) == v for n, v in wanted.items())]
 
 
 class Made(NamedTuple):
-    """What a table is of, and the command that makes it."""
+    """The study and scale of a table, and the command that makes it."""
 
     study: Study
     scale: str
@@ -160,10 +153,14 @@ class Made(NamedTuple):
 
 
 def write_about(
-    path: Path, made: Made, jobs: Sequence[Job], done: Sequence[Job], failed: dict[Job, str]
+    folder: Directory,
+    made: Made,
+    jobs: Sequence[Job],
+    done: Sequence[Job],
+    failed: dict[Job, str],
 ) -> None:
-    """How the table came to be: command, versions, time, and what is missing."""
-    found = [read_about(job.path, job.config.env)["versions"] for job in done]
+    """Write the provenance of a table: command, versions, time, and what is missing."""
+    found = [read_about(job.path).everything["versions"] for job in done]
     names = dict.fromkeys(name for versions in found for name in versions)
     ended = {*done, *failed}
     about = {
@@ -181,12 +178,12 @@ def write_about(
         "failed": {job.path.name: why for job, why in failed.items()},
         "unfinished": [job.path.name for job in jobs if job not in ended],
     }
-    write_atomically(path, json.dumps(about, indent=1) + "\n")
+    folder.write(ABOUT, (json.dumps(about, indent=1) + "\n").encode())
 
 
 def _seconds(job: Job) -> float:
-    """Of its training; a resumed run counts from 0 again."""
-    with (job.path / TIMING).open(newline="") as file:
-        times = [float(row["seconds"]) for row in csv.DictReader(file)]
+    """Seconds of training; a resumed run counts from 0 again."""
+    with Directory(job.path) as folder:
+        times = [seconds for _, seconds, _ in read_timing(folder)]
     gaps = (t - before if t >= before else t for before, t in pairwise([0.0, *times]))
     return sum(gaps, 0.0)

@@ -1,4 +1,4 @@
-"""The sweep: jobs to workers until all are done, whoever the workers are.
+"""The sweep: hand jobs to workers until all are done, whoever the workers are.
 
 A job is idempotent: its folder holds its checkpoints, and says `done` last. So a sweep has no state
 of its own: started again it does what is missing.
@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from tsallax.experiments.jobs import Job
 
-RETRIES = 2  # of a job that failed without having come any further
-WAIT = 2.0  # seconds before a job is tried that another process has
+RETRIES = 2  # of a job that failed again without any progress
+WAIT = 2.0  # seconds before a job that another process holds is tried again
 
 
 class Answer(NamedTuple):
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(job: Job, found: dict[str, str]) -> Answer:
-    """What a worker said of its job."""
+    """What a worker reported about its job."""
     if "busy" in found:
         return Answer(job, "busy", found["busy"])
     return Answer(job, found.get("end", "failed"), found.get("error", ""))
@@ -31,7 +31,7 @@ def read_answer(job: Job, found: dict[str, str]) -> Answer:
 
 @runtime_checkable
 class Executor(Protocol):
-    """Runs jobs elsewhere."""
+    """Runs jobs in other processes."""
 
     @property
     def slots(self) -> int:
@@ -39,14 +39,14 @@ class Executor(Protocol):
         ...
 
     def start(self, job: Job) -> None:
-        """Begin a job; at most `slots` are under way."""
+        """Begin a job; at most `slots` run at a time."""
 
     def wait(self, seconds: float) -> list[Answer]:
-        """The jobs that ended, perhaps none in this time."""
+        """The jobs that ended; after some time, perhaps none."""
         ...
 
     def close(self) -> None:
-        """End what is still under way, checkpoints saved."""
+        """End the jobs that still run, after they saved their checkpoints."""
 
 
 class Progress(NamedTuple):
@@ -63,14 +63,14 @@ def run(
     asked: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = print,
 ) -> Progress:
-    """Every job to its end, or to a third failure on the spot; until `asked` to stop."""
+    """Run every job to its end, or to its third failure without progress, until `asked` to stop."""
     jobs = list(jobs)
     state = Progress([job for job in jobs if job.done()], [], [], {})
     done = set(state.done)
     left = [job for job in jobs if job not in done]
-    # Long ones first, so that none is left alone at the end; every setting before a second seed.
+    # Long jobs first, so that none runs alone at the end; every setting before a second seed.
     state.waiting.extend(sorted(left, key=lambda job: (-job.steps, job.config.first_seed)))
-    tries: dict[Job, tuple[int, int]] = {}  # how often it failed at this step
+    tries: dict[Job, tuple[int, int]] = {}  # the step, and how often it failed there
     later: dict[Job, float] = {}
     try:
         while (state.running or state.waiting) and not asked():
@@ -104,7 +104,7 @@ def run(
 
 
 def choose(state: Progress, later: dict[Job, float]) -> Job | None:
-    """The next job: one whose program nobody compiles just now, if there is such a one."""
+    """The next job: if possible, one whose program no other worker is compiling."""
     now = time.monotonic()
     ready = [job for job in state.waiting if later.get(job, 0) <= now]
     compiling = {job.program for job in state.running if not job.step()}

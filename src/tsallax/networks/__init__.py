@@ -5,155 +5,60 @@ values `(A,)`, or quantiles `(A, N)`.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from tsallax.networks.convolution import convolve
+from tsallax.networks.convolutional import minatar_conv, nature
+from tsallax.networks.dense import Dense, Network, Params, affine, dense, mlp
 
-Params = Any
-NATURE = ((8, 4, 32), (4, 2, 64), (3, 1, 64))  # size and stride of the windows, channels
+__all__ = [
+    "Dense", "Network", "Params", "affine", "dense", "make_network", "minatar_conv", "mlp",
+    "nature", "output_shape",
+]  # fmt: skip
 
-
-class Network(NamedTuple):
-    init: Callable[[PRNGKeyArray], Params]
-    apply: Callable[[Params, Shaped[Array, "..."]], Float[Array, "A *N"]]
-
-
-class Dense(NamedTuple):
-    """An affine map, initialised as torch initialises its linear and convolution layers."""
-
-    weight: Float[Array, "inputs outputs"]
-    bias: Float[Array, "outputs"]
+NETWORKS = {"mlp": mlp, "minatar-conv": minatar_conv, "nature": nature}
 
 
-def dense(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Dense]:
-    """Layers of these inputs and outputs: weights and biases uniform on `+-1/sqrt(inputs)`.
-
-    All come from one draw: the random generator is what takes long to compile here.
-    """
-    ends = list(accumulate((inputs + 1) * outputs for inputs, outputs in shapes))
-    draw = jax.random.uniform(key, (ends[-1],), minval=-1)
-    parts = jnp.split(draw, ends[:-1])
-    rows = [x.reshape(i + 1, o) / math.sqrt(i) for x, (i, o) in zip(parts, shapes, strict=True)]
-    return [Dense(x[:-1], x[-1]) for x in rows]
-
-
-def affine(layer: Dense, x: Float[Array, "*rows inputs"]) -> Float[Array, "*rows outputs"]:
-    return x @ layer.weight + layer.bias.reshape((1,) * (x.ndim - 1) + (-1,))
-
-
-def _forward(layers: Sequence[Dense], x: Float[Array, "inputs"]) -> Float[Array, "outputs"]:
-    first, *rest = layers
-    if not rest:
-        return affine(first, x)
-    narrow = first.weight.shape[0] < first.weight.shape[1] // 8
-    again = jax.lax.stop_gradient(_hidden_again(first, x)) if narrow else None
-    x = jax.nn.relu(affine(first, x))
-    for layer in rest[:-1]:
-        weighted = x @ layer.weight if again is None else _product(x, layer.weight, again)
-        x, again = jax.nn.relu(weighted + layer.bias), None
-    return affine(rest[-1], x)
-
-
-def _hidden_again(layer: Dense, x: Float[Array, "inputs"]) -> Float[Array, "outputs"]:
-    """`relu(x W + b)`, so written that `vmap` leaves a batch on the last axis: see `_product`."""
-    rows = jnp.concatenate([layer.weight, layer.bias[None]])
-    return jax.nn.relu(rows.T @ jnp.append(x, 1))
-
-
-@jax.custom_jvp
-def _product(x, weight, again):
-    """`x W`; `again` is x once more, a batch of it being its transpose.
-
-    The gradient of W is x' g. On a CPU XLA takes half as long again for a product whose left factor
-    has to be transposed, and here the transpose is had for less: x has a narrow layer before it.
-    """
-    return x @ weight
-
-
-@_product.defjvp
-def _product_jvp(primals, tangents):
-    x, weight, again = primals
-    dx, dweight, _ = tangents
-    return x @ weight, dx @ weight + jnp.tensordot(again, dweight, 1)
-
-
-def mlp(
-    observation: Sequence[int], head: Sequence[int], hidden: Sequence[int] = (512, 512)
-) -> Network:
-    """Fully connected layers with ReLU: FC512 - FC512 in Table 1."""
-    sizes = (math.prod(observation), *hidden, math.prod(head))
-
-    def apply(params, x):
-        return _forward(params, x.reshape(-1).astype(jnp.float32)).reshape(head)
-
-    return Network(lambda key: dense(key, list(pairwise(sizes))), apply)
-
-
-def minatar_conv(
+def make_network(
+    name: str,
     observation: Sequence[int],
     head: Sequence[int],
-    hidden: Sequence[int] = (128,),
-    channels: int = 16,
+    hidden: Sequence[int],
+    stacked: bool = False,
+    layer_norm: bool = False,
 ) -> Network:
-    """One 3x3 convolution of stride 1, then fully connected: Conv 3x3x16 - FC128 in Table 2.
+    """A network by its name.
 
-    The convolution is a matrix product over patches: `vmap` over seeds would otherwise make a
-    grouped convolution, which is slow on a CPU.
+    Args:
+        name: `mlp`, `minatar-conv` or `nature`.
+        observation: its shape.
+        head: the shape of the output.
+        hidden: widths of the fully connected layers.
+        stacked: the first axis of an observation is that of its frames; they become channels.
+        layer_norm: normalise what goes into each ReLU.
     """
-    height, width, planes = observation
-    rows, columns = height - 2, width - 2
-    sizes = (rows * columns * channels, *hidden, math.prod(head))
-
-    def init(key):
-        conv, *layers = dense(key, [(9 * planes, channels), *pairwise(sizes)])
-        return conv, layers
+    if name == "mlp":
+        return mlp(observation, head, hidden, layer_norm)
+    frames, *frame = observation if stacked else (1, *observation)
+    image = (*frame[:2], frames * math.prod(frame[2:])) if stacked else tuple(observation)
+    if len(image) != 3:
+        raise ValueError("the observations are no images with channels: --network mlp would do")
+    network = NETWORKS[name](image, head, hidden, layer_norm=layer_norm)
+    if not stacked:
+        return network
 
     def apply(params, x):
-        conv, layers = params
-        x = x.astype(jnp.float32)
-        views = [x[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
-        patches = jnp.concatenate(views, -1).reshape(rows * columns, -1)
-        return _forward(layers, jax.nn.relu(affine(conv, patches)).reshape(-1)).reshape(head)
+        return network.apply(params, jnp.moveaxis(x, 0, 2).reshape(*x.shape[1:3], -1))
 
-    return Network(init, apply)
+    return Network(network.init, apply)
 
 
-def nature(
-    observation: Sequence[int], head: Sequence[int], hidden: Sequence[int] = (512,)
-) -> Network:
-    """The network for Atari of Mnih et al. 2015: three convolutions, then FC512.
+def output_shape(network: Network, observation: jax.ShapeDtypeStruct) -> tuple[int, ...]:
+    """The shape of a network's output."""
 
-    Bytes are divided by 255; images of floats are taken as they are.
-    """
-    rows, columns, planes = observation
-    sizes = []
-    for size, stride, channels in NATURE:
-        sizes.append((size * size * planes, channels))
-        rows, columns = ((n - size) // stride + 1 for n in (rows, columns))
-        planes = channels
-    if min(rows, columns) < 1:
-        raise ValueError(
-            f"images must be 36 x 36 or larger, not {observation[0]} x {observation[1]}"
-        )
+    def output(key, x):
+        return network.apply(network.init(key), x)
 
-    widths = (rows * columns * planes, *hidden, math.prod(head))
-
-    def init(key):
-        layers = dense(key, [*sizes, *pairwise(widths)])
-        return layers[: len(sizes)], layers[len(sizes) :]
-
-    def apply(params, x):
-        convs, layers = params
-        x = x.astype(jnp.float32) / (255 if x.dtype == jnp.uint8 else 1)
-        for layer, (size, stride, _) in zip(convs, NATURE, strict=True):
-            kernel = layer.weight.reshape(size, size, x.shape[-1], -1)
-            x = jax.nn.relu(convolve(x, kernel, stride) + layer.bias[None, None])
-        return _forward(layers, x.reshape(-1)).reshape(head)
-
-    return Network(init, apply)
+    return jax.eval_shape(output, jax.random.key(0), observation).shape

@@ -1,13 +1,14 @@
 """Learning curves of one run."""
 
-import csv
-from collections import defaultdict
+import io
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tsallax.storage.files import Directory
+from tsallax.storage.tables import CellMetrics, read_metrics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,32 +28,24 @@ PANELS = {
 }
 
 
-def read_curves(metrics: Path, column: str) -> Curves:
-    """One column of a `metrics.csv`."""
-    try:
-        table = _read_table(metrics, column)
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{metrics} is no whole table of metrics") from None
-    curves = {}
-    for label, seeds in table.items():
-        series = np.array(list(seeds.values()))
-        curves[label] = series[0, :, 0], series[:, :, 1]
-    return curves
+def read_curves(run: Path) -> Callable[[str], Curves]:
+    """The columns of a run folder's metrics."""
+    with Directory(run) as folder:
+        cells, bad = read_metrics(folder, tuple(PANELS))
+    if bad or len({len(cell.steps) for cell in cells}) > 1:
+        raise ValueError(f"{run} has no whole table of metrics")
+    groups: dict[tuple[str, ...], list[CellMetrics]] = {}
+    for cell in cells:
+        label = tuple(f"{name} = {value:g}" for name, value in cell.numbers.items())
+        groups.setdefault(label, []).append(cell)
 
+    def column(name: str) -> Curves:
+        return {
+            label: (own[0].steps, np.stack([cell.columns[name] for cell in own]))
+            for label, own in groups.items()
+        }
 
-def _read_table(
-    metrics: Path, column: str
-) -> dict[tuple[str, ...], dict[str, list[tuple[int, float]]]]:
-    """Of each combination of varied numbers, of each seed: steps and values."""
-    table: Any = defaultdict(lambda: defaultdict(list))
-    with metrics.open(newline="") as file:
-        reader = csv.DictReader(file)
-        names = list(reader.fieldnames or [])
-        varied = names[1 : names.index("step")]
-        for row in reader:
-            label = tuple(f"{name} = {float(row[name]):g}" for name in varied)
-            table[label][row["seed"]].append((int(row["step"]), float(row[column] or "nan")))
-    return table
+    return column
 
 
 def smooth(values: np.ndarray, width: int) -> np.ndarray:
@@ -68,7 +61,7 @@ def smooth(values: np.ndarray, width: int) -> np.ndarray:
     return np.apply_along_axis(one, 1, values)
 
 
-def plot_curves(read: Callable[[str], Curves], title: str, path: Path | str | None) -> "Figure":
+def plot_curves(read: Callable[[str], Curves], title: str) -> "Figure":
     """Return, action gap, support and loss: mean over seeds, with one standard deviation."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
@@ -90,11 +83,16 @@ def plot_curves(read: Callable[[str], Curves], title: str, path: Path | str | No
     for axis in axes[1]:
         axis.set_xlabel("environment steps")
     figure.suptitle(title, fontsize=12, x=0.01, ha="left")
-    if path is not None:
-        figure.savefig(path, dpi=130)
     return figure
 
 
-def draw_curves(metrics: Path, picture: Path, title: str) -> None:
-    """`curves.png` of a run folder."""
-    plot_curves(partial(read_curves, metrics), title, picture)
+def draw_curves(run: Path, title: str) -> bytes:
+    """`curves.png` of a run's folder."""
+    return as_png(plot_curves(read_curves(run), title))
+
+
+def as_png(figure: "Figure") -> bytes:
+    """A picture as the bytes of its file."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=130)
+    return out.getvalue()

@@ -1,7 +1,7 @@
 """The picture of a study: panels by its rows and columns, twice.
 
 On the left as the paper draws them: mean and one standard deviation over seeds. On the right the
-interquartile mean with its 95 % bootstrap interval, if there are seeds enough for it to differ.
+interquartile mean with its 95 % bootstrap interval, if there are enough seeds for it to differ.
 """
 
 import dataclasses
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
 STYLES = ("-", "--", ":", "-.")
 WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
-ACROSS = 4  # panels beside each other, on either side
+ACROSS = 4  # panels side by side, in each half
 LETTER = 0.07  # inches of a letter in the legend
-CROWD = 8  # curves in a panel, from which on bands would hide them
+CROWD = 8  # curves in a panel; with more, bands would hide them
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
 
 
 def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[Path]:
-    """Writes NAME.png and NAME.svg."""
+    """Write NAME.png and NAME.svg."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -67,7 +67,7 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
 
 
 def _sides(seeds: int, banded: bool) -> dict[str, str]:
-    """What stands above each half, and its kind. Of one or two seeds the IQM is the mean."""
+    """The title of each half, and its kind. With one or two seeds the IQM is the mean."""
     if seeds == 1:
         return {"one seed": "mean"}
     mean = {"mean and one standard deviation" if banded else "mean": "mean"}
@@ -75,7 +75,7 @@ def _sides(seeds: int, banded: bool) -> dict[str, str]:
 
 
 def _grid(study: Study, curves: Sequence[Curve]) -> list[list[tuple[str, ...]]]:
-    """Lines of panels, each by its labels; a row of the study that is too long has several."""
+    """Lines of panels, each by its labels; a long row of the study is broken into several."""
     rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
     across = -(-len(columns) // -(-len(columns) // ACROSS))
     starts = range(0, len(columns), across)
@@ -90,7 +90,7 @@ def _panels(
     kind: str,
     styles: Styles,
 ) -> None:
-    """A panel for each row and column; none where nothing was run."""
+    """One panel per row and column, except where nothing was run."""
     names = (*study.rows, *study.columns)
     alike = "env" not in study.columns  # environments have their own lengths and ranges,
     returns = study.metric == "episode_return"  # and other numbers may grow without bound
@@ -138,7 +138,7 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
         axes.tick_params(labelbottom=False, labelleft=False)
     if largest > GROWN:
         axes.set_yscale("symlog", linthresh=1.0)
-        if lowest == 0:  # a band may reach below what can be
+        if lowest == 0:  # a band may extend below the possible values
             axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
@@ -173,7 +173,7 @@ def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[tuple[str, ..
 
 
 def _styles(keys: list[tuple[str, ...]]) -> Styles:
-    """A colour for the first label, a line for the others and for colours that are used again."""
+    """A colour for the first label, a line style for the others and for colours used again."""
     first = list(dict.fromkeys(key[:1] for key in keys))
     styles = {}
     for key in keys:

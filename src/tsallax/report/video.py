@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
+from tsallax.learners.rollout import Moment
 from tsallax.report.curves import PALETTE
-from tsallax.training.play import Moment
 
 Frame = UInt8[np.ndarray, "_ _ 3"]  # height, width
 
@@ -28,7 +28,7 @@ TEXT, SMALL, TITLE = 15, 13, 17
 
 
 def frame(moment: Moment, names: Sequence[str], title: str) -> Frame:
-    """One picture of the video; its size depends on the picture's and the names alone."""
+    """One frame of the video; its size depends only on that of the picture and on the names."""
     names = tuple(names)
     picture = enlarge(moment.picture)
     high, wide = picture.shape[:2]
@@ -55,7 +55,7 @@ def _blank(height: int, width: int) -> Frame:
 
 
 def enlarge(picture: Frame) -> Frame:
-    """A whole number of times, so that every pixel stays a square."""
+    """Enlarge a picture by an integer factor, so that every pixel stays a square."""
     height, width = picture.shape[:2]
     times = max(1, min(MAX_PICTURE[0] // height, MAX_PICTURE[1] // width))
     return picture.repeat(times, 1).repeat(times, 0)
@@ -75,7 +75,7 @@ def number(x: float) -> str:
 
 
 def percent(p: float) -> str:
-    """Never 0 for what is possible, never 100 where something else is."""
+    """In percent; never rounded to 0 or 100 unless it is exactly that."""
     if 0 < p < 0.001:
         return "< 0.1 %"
     return "> 99.9 %" if 0.999 < p < 1 else f"{100 * p:.1f} %"
@@ -95,7 +95,7 @@ def _header(moment: Moment, title: str, width: int) -> Frame:
 
 
 def _panel(moment: Moment, names: tuple[str, ...], height: int) -> Frame:
-    """A row an action: mark, name, bar and number of pi, Q."""
+    """One row per action: mark, name, bar and number of pi, Q."""
     bar = MARK + _name_width(names)
     right = bar + BAR + PERCENT + VALUE
     image = Image.new("RGB", (right + MARGIN, height), PAPER)
@@ -170,7 +170,7 @@ def _text(
     draw.bitmap((x + dx, y + dy), stamp, colour)
 
 
-@lru_cache(4096)  # most texts come again, and writing them is most of the work
+@lru_cache(4096)  # most texts are drawn again and again, and drawing them is most of the work
 def _stamp(text: str, size: int, anchor: str) -> tuple[Image.Image, int, int]:
     """The text as a mask, and where its corner lies from the anchor."""
     x0, y0, x1, y1 = map(round, _font(size).getbbox(text, anchor=anchor))
@@ -200,7 +200,7 @@ def _name_width(names: tuple[str, ...]) -> int:
 
 @cache
 def ffmpeg() -> str | None:
-    """Where it is: imageio brings one, or finds the system's."""
+    """The path of ffmpeg: imageio has one of its own, or finds the system's."""
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 
@@ -210,7 +210,7 @@ def ffmpeg() -> str | None:
 
 
 def check_target(path: Path) -> None:
-    """What would go wrong at the end is said before the work."""
+    """Refuse a target that could not be written, before the work begins."""
     if path.suffix.lower() not in WRITERS:
         raise ValueError(f"a video's name ends in {' or '.join(WRITERS)}, not {path.name!r}")
     if path.suffix.lower() == ".mp4" and ffmpeg() is None:
@@ -222,7 +222,7 @@ def check_target(path: Path) -> None:
 
 
 def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """`.mp4` or `.gif`; under its own name only when it is whole."""
+    """Write `.mp4` or `.gif`; the file takes its name only when it is complete."""
     check_target(path)
     part = path.with_name(f"{path.stem}.part{path.suffix.lower()}")
     try:
@@ -233,7 +233,7 @@ def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
 
 
 def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """By ffmpeg itself: imageio's writer does not tell when it fails, and forks under jax."""
+    """By ffmpeg itself: imageio's writer does not report failures, and forks under jax."""
     images = iter(frames)
     first = next(images)
     height, width = first.shape[:2]
@@ -271,7 +271,7 @@ def _write_gif(path: Path, frames: Iterable[Frame], fps: int) -> None:
 
     images = map(quantised, frames)
     first = next(images)
-    # A GIF counts hundredths of a second, and viewers take less than two for ten.
+    # A GIF counts hundredths of a second, and viewers show less than two of them as ten.
     delay = 10 * max(2, round(100 / fps))
     first.save(path, save_all=True, append_images=images, duration=delay, loop=0)
 

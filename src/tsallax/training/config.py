@@ -1,107 +1,149 @@
-"""A run's whole configuration: presets, silent choices, validation. No jax in here."""
+"""A run's whole configuration, and how what was not given is filled in. No jax in here."""
+
+# ruff: noqa: RUF009 (an option is declared by a call, which makes a dataclass field)
 
 import dataclasses
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin, no_type_check
 
-import tyro
+from tsallax.training.options import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    number,
+    option,
+)
+from tsallax.training.presets import COMMON, OPTIMISER_EPS, PARALLEL, PRESETS, silent_choices
 
-from tsallax.training.presets import COMMON, OPTIMISER_EPS, PRESETS, silent_choices
-
-PresetName = Literal["auto", "gym", "minatar", "atari"]
-ChoicesName = Literal["paper", "sb3", "zoo"]
 Numbers = tuple[float, ...]
-
-# The q for which a policy has a closed form, whatever its method.
-CLOSED = frozenset({1.0, 2.0, math.inf})
-# Number fields: what is allowed, in words and as a test.
-RANGES: dict[str, tuple[str, Any]] = {
-    "q": ("a number", lambda x: not math.isnan(x)),
-    "alpha": ("positive", lambda x: 0 < x < math.inf),
-    "beta": ("finite and not negative", lambda x: 0 <= x < math.inf),
-    "gamma": ("between 0 and 1", lambda x: 0 <= x <= 1),
-    "k": ("positive", lambda x: 0 < x < math.inf),
-    "entropy": ("0 or more", lambda x: 0 <= x < math.inf),
-    "log_weight": ("finite", math.isfinite),
-    "clip": ("not positive", lambda x: x <= 0),
-    "delta": ("0 or more", lambda x: 0 <= x < math.inf),
-    "learning_rate": ("positive", lambda x: 0 < x < math.inf),
-    "max_grad_norm": ("positive", lambda x: x > 0),
-    "epsilon": ("between 0 and 1", lambda x: 0 <= x <= 1),
-    "epsilon_end": ("between 0 and 1", lambda x: 0 <= x <= 1),
-}
+Policy = Literal["exact", "paper", "paper-normalised", "linear", "literal", "printed"]
+Network = Literal["mlp", "minatar-conv", "nature", "own"]
+CLOSED = frozenset({1.0, 2.0, math.inf})  # the q whose policy has a closed form, by any method
 
 
+@no_type_check  # a field has the type of its resolved value; before, it may be None
 @dataclass(frozen=True)
 class Config:
-    """A run.
+    """A run. Several values of a number make a grid.
 
-    Several values of a number make a grid. What is left open (`auto`, 0, none) comes from the
-    algorithm, the preset or the choices, in this order.
+    None is "not given": `resolve` fills it in from the algorithm, the silent choices or the preset.
+    Afterwards every field has the value in effect, except those whose value follows from others in
+    each cell (`k`, `log_weight`) and options of environments that leave them alone.
     """
 
-    # one that `tsallax list` names, or another of Gymnasium's with discrete actions
-    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = ""
-    algo: str = "tal"  # see `tsallax list`
-    seeds: int = 1  # how many, trained side by side
-    first_seed: int = 0  # the others follow it
-    steps: int = 100_000  # environment steps of each seed
-    preset: PresetName = "auto"  # Table 1, 2 or 3 of the paper; auto goes by the environment
-    # what the paper does not say: as printed, as Stable-Baselines3 did, or as rl-zoo's settings
-    choices: ChoicesName = "paper"
-    # the Tsallis policy: exact for every q > 0, or one of the paper's approximations
-    policy: Literal["exact", "paper", "paper-normalised", "linear", "literal", "printed"] = "exact"
-    q: Numbers = ()  # entropic index: 2, or the algorithm's own
-    alpha: Numbers = ()  # weight of the entropy
-    beta: Numbers = ()  # weight of the advantage or the log-policy
-    gamma: Numbers = (0.99,)  # discount
-    k: Numbers = ()  # factor of the entropy: 1/2, but 1 at q = 1
-    entropy: Numbers = ()  # 1 adds alpha H(pi') to the bootstrap (0)
-    log_weight: Numbers = ()  # weight of the log-policy: alpha; 1 is the bare ln pi
-    clip: Numbers = ()  # lower bound of the weighted log-policy: none, but -1 for mdqn
-    delta: Numbers = ()  # added to pi under a logarithm: 1e-8
-    learning_rate: Numbers = ()  # of the optimiser, by the preset
-    max_grad_norm: Numbers = ()  # the gradient's norm is clipped to it, by the choices
-    epsilon: Numbers = ()  # share of uniform actions at the start
-    epsilon_end: Numbers = ()  # and after the decay
-    epsilon_fraction: float = 0.1  # length of the decay, as a share of the steps
-    head: Literal["auto", "scalar", "quantile"] = "auto"  # action values, or quantiles of returns
-    quantiles: int = 200  # of a quantile head
-    network: Literal["auto", "mlp", "minatar-conv", "nature", "own"] = (
-        "auto"  # own: from Python only
+    # fmt: off
+    env: str = option("common", "Environment: one that `tsallax list` names, or Gymnasium's.", "")
+    algo: str = option("common", "Algorithm: see `tsallax list`.", "tal")
+    seeds: int = option("common", "Seeds, trained side by side.", 1, AT_LEAST_ONE)
+    first_seed: int = option("common", "The first seed; the others follow it.", 0, NOT_NEGATIVE)
+    steps: int = option("common", "Environment steps of each seed.", 100_000, AT_LEAST_ONE,
+                        aliases=("--total-timesteps",))
+    preset: Literal["gym", "minatar", "atari"] = option(
+        "common", "Table 1, 2 or 3 of the paper; by the environment if not given.")
+    learner: Literal["replay", "parallel"] = option(
+        "common", "Algorithm 1 with a replay, or many environments at once without one.", "replay")
+    choices: Literal["paper", "sb3", "zoo"] = option(
+        "common", "What the paper does not say: as it prints its loss (paper), as its base "
+        "libraries did (sb3), or as rl-zoo's settings (zoo).", "paper")
+    tag: str = option("common", "Free text, kept with the run.", "")
+
+    policy: Policy = option("algorithm", "How the Tsallis policy is computed: exactly for every "
+                            "q > 0, or by one of the paper's approximations.", "exact")
+    q: Numbers = number("Entropic index: 1 softmax, 2 sparsemax, inf greedy.",
+                        ("a number", lambda x: not math.isnan(x)))
+    alpha: Numbers = number("Weight of the entropy.", POSITIVE)
+    beta: Numbers = number("Weight of the advantage or of the log-policy.", NOT_NEGATIVE)
+    gamma: Numbers = number("Discount.", SHARE)
+    k: Numbers | None = number(
+        "Factor of the entropy; 1/2, but 1 at q = 1, if not given.", POSITIVE
     )
-    hidden: tuple[int, ...] = ()  # widths of the fully connected layers
-    optimiser: Literal["auto", "adam", "rmsprop"] = "auto"  # by the preset
-    optimiser_eps: float | None = None  # added to the root of the second moment
-    loss: Literal["auto", "squared", "huber"] = "auto"  # by the choices
-    acting: Literal["auto", "pi", "argmax"] = "auto"  # epsilon-greedy over pi, or over argmax Q
-    batch: int = 0  # transitions an update, by the preset
-    buffer: int = 0  # transitions kept, of each seed
-    train_period: int = 0  # C: environment steps an update
-    target_period: int = 0  # I: environment steps a copy of the target network
-    updates: int = 0  # gradient updates per train period
-    warmup: int = 0  # steps before the first update, at least one batch
-    random_warmup: bool | None = None  # uniformly random actions until the first update
-    stack: int = 0  # frames that make an observation: 4 for Atari, elsewhere none if left open
-    clip_rewards: bool | None = None  # to [-1, 1], for the learner; returns are reported raw
-    loop: Literal["auto", "compiled", "host"] = "auto"  # compiled where the environment allows it
-    env_timeout: float = 0.0  # seconds a host environment may take for a step, 0 for no limit
-    sal_draw: Literal["update", "sample"] = "update"  # how often SAL draws its beta
-    eval_every: int = 0  # steps between evaluations, 0 for none
-    eval_episodes: int = 10  # in each of them
-    eval_acting: Literal["pi", "argmax"] = "pi"  # in evaluations, without epsilon
-    sticky: float | None = None  # probability of repeating the last action; MinAtar 0.1, Atari 0
-    ramping: bool | None = None  # MinAtar: growing difficulty (on)
-    minimal_actions: bool | None = None  # MinAtar: only the actions that do something (off)
-    time_limit: int | None = None  # of an episode; the environment's own if left open
-    noop_max: int | None = None  # Atari: idle steps at the start, at most (30)
-    fire_reset: bool | None = None  # Atari: press FIRE at the start (on)
-    episodic_life: bool | None = None  # Atari: a lost life terminates for the learner (off)
-    save_seconds: float = 60.0  # between checkpoints, 0 for none but at a stop
-    save_steps: int = 0  # and between them in environment steps, 0 for any number
-    tag: str = ""  # free text, kept with the run
+    entropy: Numbers = number("1 adds alpha H(pi') to the bootstrap.", NOT_NEGATIVE)
+    log_weight: Numbers | None = number(
+        "Weight of the log-policy; alpha if not given, 1 is the bare ln pi.",
+        ("finite", math.isfinite))
+    clip: Numbers = number("Lower bound of the weighted log-policy.",
+                           ("0 or less", lambda x: x <= 0))
+    delta: Numbers = number("Added to pi under a logarithm.", NOT_NEGATIVE)
+    learning_rate: Numbers = number("Step size of the optimiser.", POSITIVE, aliases=("--lr",))
+    max_grad_norm: Numbers = number("The norm of the gradient is clipped to this.",
+                                    ("positive", lambda x: x > 0))
+    epsilon: Numbers = number("Share of uniformly random actions at the start.", SHARE)
+    epsilon_end: Numbers = number("Share of random actions after the decay.", SHARE)
+    lambda_: Numbers = number("Parallel: lambda of the returns, 0 for one step.", SHARE)
+    reward_scale: Numbers = number("Parallel: rewards are multiplied by it, for the learner.",
+                                   POSITIVE)
+    learning_rate_end: Numbers = number("Parallel: step size at the end, linearly.", NOT_NEGATIVE,
+                                        aliases=("--lr-end",))
+    epsilon_fraction: float = option("algorithm", "Length of the decay, as a share of the steps.",
+                                     rule=("in (0, 1]", lambda x: 0 < x <= 1))
+    optimiser: Literal["adam", "radam", "rmsprop"] = option("algorithm", "Optimiser.")
+    optimiser_eps: float = option(
+        "algorithm", "Added to the root of the second moment.", rule=NOT_NEGATIVE)
+    loss: Literal["squared", "huber"] = option("algorithm", "Loss of a scalar head.")
+    acting: Literal["pi", "argmax"] = option(
+        "algorithm", "Epsilon-greedy over pi, or over argmax Q."
+    )
+    batch: int = option("algorithm", "Transitions per update.", rule=AT_LEAST_ONE)
+    buffer: int = option("algorithm", "Transitions kept, of each seed.", rule=AT_LEAST_ONE)
+    train_period: int = option("algorithm", "Environment steps between updates (C).",
+                               rule=AT_LEAST_ONE)
+    updates: int = option("algorithm", "Updates per train period.", rule=AT_LEAST_ONE)
+    target_period: int = option("algorithm", "Environment steps between copies of the target "
+                                "network (I); 1000 on CartPole.", rule=AT_LEAST_ONE)
+    warmup: int = option("algorithm", "Environment steps before the first update (at least a "
+                         "batch).", rule=NOT_NEGATIVE)
+    random_warmup: bool = option("algorithm", "Uniformly random actions until the first update.")
+    clip_rewards: bool = option("algorithm", "Clip rewards to [-1, 1] for the learner; returns are "
+                                "reported as they are.")
+    sal_draw: Literal["update", "sample"] = option("algorithm", "How often SAL draws its beta.")
+
+    num_envs: int = option("algorithm", "Parallel: environments of each seed.", rule=AT_LEAST_ONE)
+    rollout: int = option("algorithm", "Parallel: steps of each environment between rounds of "
+                          "learning.", rule=AT_LEAST_ONE)
+    epochs: int = option("algorithm", "Parallel: passes over a rollout.", rule=AT_LEAST_ONE)
+    minibatches: int = option("algorithm", "Parallel: updates per pass.", rule=AT_LEAST_ONE)
+    frozen_bonus: bool = option("algorithm", "Parallel: the bonus by a frozen copy of the network.")
+
+    network: Network = option("network", "Network; `own` is given in Python.")
+    hidden: tuple[int, ...] = option("network", "Widths of the fully connected layers.")
+    head: Literal["scalar", "quantile"] = option(
+        "network", "Action values, or quantiles of returns."
+    )
+    quantiles: int = option("network", "Quantiles of a quantile head.", 200, AT_LEAST_ONE)
+    layer_norm: bool = option("network", "Layer normalisation before each ReLU.")
+
+    loop: Literal["compiled", "host"] = option(
+        "environment", "Where the environment lives; compiled wherever it can be.")
+    stack: int = option("environment", "Frames that make an observation, on the host; 0 is a frame "
+                        "as it is.", rule=NOT_NEGATIVE)
+    env_timeout: float = option("environment", "Seconds a host environment may take for a step; 0 "
+                                "for no limit.", 0.0, NOT_NEGATIVE)
+    sticky: float | None = option("environment", "Probability of repeating the last action "
+                                  "(MinAtar 0.1, Atari 0).", rule=SHARE)
+    ramping: bool | None = option("environment", "MinAtar: growing difficulty (True).")
+    minimal_actions: bool | None = option(
+        "environment", "MinAtar: only the actions that do something (False).")
+    time_limit: int | None = option("environment", "Steps of an episode at most; the environment's "
+                                    "own if not given.", rule=AT_LEAST_ONE)
+    noop_max: int | None = option("environment", "Atari: idle steps at the start, at most (30).",
+                                  rule=NOT_NEGATIVE)
+    fire_reset: bool | None = option("environment", "Atari: press FIRE at the start (True).")
+    episodic_life: bool | None = option(
+        "environment", "Atari: a lost life terminates, for the learner (False).")
+
+    eval_every: int = option("saving", "Environment steps between evaluations; 0 for none.", 0,
+                             NOT_NEGATIVE)
+    eval_episodes: int = option("saving", "Episodes of each evaluation.", 10, AT_LEAST_ONE)
+    eval_acting: Literal["pi", "argmax"] = option(
+        "saving", "How evaluations act, without epsilon.", "pi")
+    save_seconds: float = option("saving", "Seconds between checkpoints; 0 for none but at a stop.",
+                                 60.0, NOT_NEGATIVE)
+    save_steps: int = option("saving", "Environment steps between checkpoints, at least.", 0,
+                             NOT_NEGATIVE)
+    # fmt: on
 
     @property
     def env_options(self) -> dict[str, Any]:
@@ -110,99 +152,123 @@ class Config:
         return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
 
 
+FIELDS = {field.name: field for field in dataclasses.fields(Config)}
+NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
+FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
+ONLY = {  # options of one learner; the other one leaves them None
+    "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),
+    "parallel": ("num_envs", "rollout", "epochs", "minibatches", "frozen_bonus", "lambda_",
+                 "reward_scale", "learning_rate_end"),
+}  # fmt: skip
+
+
 def resolve(config: Config) -> Config:
-    """Everything that was left open filled in: user, then algorithm, then preset and choices."""
+    """Fill in everything that was not given, and refuse what cannot be run."""
     from tsallax import envs
     from tsallax.operators import get_algorithm
 
     if not config.env:
         raise ValueError("which environment? `tsallax list` names them")
-    _check_choices(config)
+    _check_kinds(config)
     row = get_algorithm(config.algo)
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
-    preset = config.preset
-    if preset == "auto":
-        small = config.env.startswith("MinAtar/")
-        preset = "atari" if kind == "atari" else "minatar" if small else "gym"
-    head = config.head if config.head != "auto" else PRESETS[preset].get("head", "scalar")
-    filling = {**COMMON, **PRESETS[preset], "preset": preset}
-    filling |= silent_choices(config.choices, preset, head)
-    if kind != "atari":
-        filling.pop("episodic_life", None)
-    filling["loop"] = "compiled" if kind == "native" else "host"
+    games = config.env.startswith("MinAtar/")
+    preset = config.preset or ("atari" if kind == "atari" else "minatar" if games else "gym")
+    filling: dict[str, Any] = COMMON | PRESETS[preset]
+    filling |= silent_choices(config.choices, preset, config.head or filling["head"])
     if preset == "gym" and config.env.startswith("CartPole"):
         filling["target_period"] = 1000
+    if config.learner == "parallel":
+        filling |= PARALLEL[preset]
     filling |= {name: (value,) for name, value in row.defaults.items()}
-    open_fields = {
-        f.name: filling[f.name]
-        for f in dataclasses.fields(config)
-        if f.name in filling and _is_open(getattr(config, f.name))
-    }
-    config = dataclasses.replace(config, **open_fields)
-    if config.optimiser_eps is None:
-        config = dataclasses.replace(config, optimiser_eps=OPTIMISER_EPS[config.optimiser])
-    _check_kinds(config)
-    _validate(config)
-    if row.policy and config.q != ((row.defaults["q"],) if "q" in row.defaults else config.q[:1]):
+    filling |= {"preset": preset, "loop": "compiled" if kind == "native" else "host"}
+    if kind != "atari":
+        filling.pop("episodic_life", None)
+    config = _fill(config, filling)
+    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]})
+    _check_values(config)
+    if row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
-    # Whole blocks of C steps, and at least one batch before the first update.
+    return _normal_form(config)
+
+
+def _fill(config: Config, filling: dict[str, Any]) -> Config:
+    foreign = ONLY["replay" if config.learner == "parallel" else "parallel"]
+    if given := [name for name in foreign if getattr(config, name) is not None]:
+        raise ValueError(f"{given[0]} is no option of the {config.learner} learner")
+    names = [n for n in FIELDS if n in filling and n not in (*FOLLOWING, *foreign)]
+    open_fields = {name: filling[name] for name in names if getattr(config, name) is None}
+    return dataclasses.replace(config, **open_fields)
+
+
+def _normal_form(config: Config) -> Config:
+    """Equal runs have equal configurations: whole blocks of steps, and no number said twice."""
+    blocks = _whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
+    same_k = config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q)
+    same_weight = config.log_weight == config.alpha and len(config.alpha) == 1
+    said = dict.fromkeys([n for n, x in zip(FOLLOWING, (same_k, same_weight), strict=True) if x])
+    return dataclasses.replace(config, **blocks, **said)
+
+
+def _whole_rollouts(config: Config) -> dict[str, int]:
+    frames = config.num_envs * config.rollout
+    if frames % config.minibatches:
+        raise ValueError(
+            f"num_envs x rollout ({frames}) must be a multiple of minibatches "
+            f"({config.minibatches})"
+        )
+    wanted = {"steps": config.steps, "target_period": config.target_period}
+    return {name: -(-steps // frames) * frames for name, steps in wanted.items()}
+
+
+def _whole_blocks(config: Config) -> dict[str, int]:
+    """The first update needs at least one batch."""
     period = config.train_period
     whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
-    whole = {n: -(-x // period) * period for n, x in whole.items()}
+    whole = {name: -(-steps // period) * period for name, steps in whole.items()}
     if whole["steps"] <= whole["warmup"]:
         raise ValueError(
             f"{config.steps} steps make no update: the first one comes after {whole['warmup']}, "
             "a batch or the warm-up"
         )
-    return dataclasses.replace(config, **whole)
-
-
-def _is_open(value: Any) -> bool:
-    return value is not False and value in (0, (), "auto", None)
-
-
-def _check_choices(config: Config) -> None:
-    """A word that is none of a field's own: the command line never gets here, Python may."""
-    for field in dataclasses.fields(config):
-        words = get_args(field.type) if get_origin(field.type) is Literal else ()
-        value = getattr(config, field.name)
-        if words and value not in words:
-            raise ValueError(f"{field.name} must be one of {', '.join(words)}, not {value!r}")
+    return whole
 
 
 def _check_kinds(config: Config) -> None:
-    """Whole numbers and tuples, where the command line has them by itself."""
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
+    """Words, whole numbers and tuples: the command line has them by itself, Python may not."""
+    for name, field in FIELDS.items():
+        value = getattr(config, name)
+        words = get_args(field.type) if get_origin(field.type) is Literal else ()
+        if value is None:
+            continue
+        if words and value not in words:
+            raise ValueError(f"{name} must be one of {', '.join(words)}, not {value!r}")
         if field.type is int and (not isinstance(value, int) or isinstance(value, bool)):
-            raise ValueError(f"{field.name} must be a whole number, not {value!r}")
-    if not isinstance(config.hidden, tuple):
-        raise ValueError(f"hidden must be a tuple of widths, not {config.hidden!r}")
+            raise ValueError(f"{name} must be a whole number, not {value!r}")
+        if (name in NUMBERS or name == "hidden") and not (isinstance(value, tuple) and value):
+            raise ValueError(f"{name} must be a tuple of one or more numbers, not {value!r}")
 
 
-def _validate(config: Config) -> None:
-    positive = ("seeds", "steps", "quantiles", "batch", "buffer", "train_period", "target_period")
-    for name in (*positive, "updates", "eval_episodes"):
-        if getattr(config, name) < 1:
-            raise ValueError(f"{name} must be at least 1, not {getattr(config, name)}")
-    for name in ("first_seed", "eval_every", "warmup", "stack", "save_steps"):
-        if getattr(config, name) < 0:
-            raise ValueError(f"{name} must not be negative, not {getattr(config, name)}")
+def _check_values(config: Config) -> None:
+    for name, field in FIELDS.items():
+        value, rule = getattr(config, name), field.metadata["rule"]
+        values = () if value is None else value if field.metadata["grid"] else (value,)
+        for x in values if rule else ():
+            if not rule[1](x):
+                raise ValueError(f"{name} must be {rule[0]}, not {x:g}")
+        if field.metadata["grid"] and len({f"{x:g}" for x in values}) < len(values):
+            raise ValueError(f"{name} has a value twice, to six digits")
     if config.first_seed + config.seeds > 2**31:
         raise ValueError(f"seeds must be below 2^31: {config.first_seed} is too large a first one")
-    for name, (words, allowed) in RANGES.items():
-        for value in getattr(config, name):
-            if not allowed(value):
-                raise ValueError(f"{name} must be {words}, not {value:g}")
-        if len({f"{value:g}" for value in getattr(config, name)}) < len(getattr(config, name)):
-            raise ValueError(f"{name} has a value twice, to six digits")
     if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):
         raise ValueError(f"q must be positive for the {config.policy} policy; `paper` takes any")
-    if not 0 < config.epsilon_fraction <= 1:
-        raise ValueError(f"epsilon_fraction must be in (0, 1], not {config.epsilon_fraction:g}")
     if any(width < 1 for width in config.hidden):
         raise ValueError(f"hidden widths must be at least 1, not {config.hidden}")
+    if config.learner == "parallel":
+        if config.loop == "host":
+            raise ValueError(f"the parallel learner is for compiled environments, not {config.env}")
+        return
     if config.target_period % config.train_period:
         raise ValueError(
             f"target_period ({config.target_period}) must be a multiple of train_period "
@@ -212,61 +278,19 @@ def _validate(config: Config) -> None:
         raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
     if config.loop == "host" and config.buffer < 2:
         raise ValueError("buffer must be at least 2 on the host, not 1")
-    if config.optimiser_eps is None or not 0 <= config.optimiser_eps < math.inf:
-        raise ValueError(f"optimiser_eps must be 0 or more, not {config.optimiser_eps}")
-    if config.sticky is not None and not 0 <= config.sticky <= 1:
-        raise ValueError(f"sticky must be between 0 and 1, not {config.sticky:g}")
-    for name in ("env_timeout", "save_seconds"):
-        if not 0 <= getattr(config, name) < math.inf:
-            raise ValueError(f"{name} must be 0 or more, not {getattr(config, name):g}")
-    if config.noop_max is not None and config.noop_max < 0:
-        raise ValueError(f"noop_max must not be negative, not {config.noop_max}")
     if config.loop == "host" and config.env.startswith("MinAtar/"):
         raise ValueError(f"{config.env} is compiled: it has no host loop")
     if config.loop == "compiled" and (config.stack or config.env_timeout):
         there = "" if config.env.startswith("MinAtar/") else ": give --loop host as well"
         raise ValueError(f"stack and env_timeout are the host loop's{there}")
-    if config.time_limit is not None and config.time_limit < 1:
-        raise ValueError(f"time_limit must be at least 1, not {config.time_limit}")
-
-
-def from_json(fields: Any) -> Config:
-    """A resolved configuration as `run.json` has it; anything else is refused."""
-    known = {field.name: field for field in dataclasses.fields(Config)}
-    try:
-        if set(fields) != set(known):
-            odd = sorted(set(fields) ^ set(known))
-            raise ValueError(f"the configuration has other fields: {', '.join(map(str, odd))[:80]}")
-        values = {name: _from_json(name, value, known[name].type) for name, value in fields.items()}
-        config = Config(**values)
-        if resolve(config) != config:
-            raise ValueError("the configuration was not resolved")
-    except (TypeError, AttributeError, OverflowError):
-        raise ValueError("the configuration is damaged") from None
-    return config
-
-
-def _from_json(name: str, value: Any, kind: Any) -> Any:
-    if name in RANGES:  # infinity is written as a word
-        return tuple(float(x) for x in value)
-    if name == "hidden":
-        value = tuple(value)
-        kind, items = int, value
-    else:
-        items = (value,)
-    kinds = {t for t in (kind, *get_args(kind)) if isinstance(t, type)} or {str}
-    allowed = kinds | ({int} if float in kinds else set())
-    if any(type(item) not in allowed for item in items):
-        raise ValueError(f"the configuration is damaged: {name}")
-    return float(value) if kind is float else value
 
 
 def grid(config: Config) -> list[dict[str, float]]:
     """The combinations of the numbers that have several values, in the order of the fields."""
-    given = {name: getattr(config, name) for name in RANGES if getattr(config, name)}
+    given = {name: getattr(config, name) for name in NUMBERS if getattr(config, name)}
     return [dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())]
 
 
 def varied(config: Config) -> list[str]:
     """The numbers that have several values."""
-    return [name for name in RANGES if len(getattr(config, name)) > 1]
+    return [name for name in NUMBERS if len(getattr(config, name) or ()) > 1]

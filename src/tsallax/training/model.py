@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from tsallax.agents import Agent
+from tsallax.learners.rollout import draw_actions
 from tsallax.networks import Params
 from tsallax.types import HParams
 
@@ -31,6 +32,7 @@ class Model:
         observation: jax.ShapeDtypeStruct,
         seed: int = 0,
     ):
+        self.agent, self.params, self.hp = agent, params, hp
         self._shape, self._dtype = observation.shape, observation.dtype
         self._random = np.random.default_rng(seed)
         look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
@@ -63,11 +65,3 @@ class Model:
         if deterministic:
             return np.asarray(np.argmax(Q, -1)), state
         return draw_actions(pi, self._random.random(pi.shape[:-1])), state
-
-
-def draw_actions(
-    pi: Float[np.ndarray, "*batch A"], uniform: Float[np.ndarray, "*batch"] | float
-) -> Int[np.ndarray, "*batch"]:
-    """The inverse distribution function at numbers of [0, 1): never an action of weight 0."""
-    edges = np.cumsum(pi, -1, dtype=np.float64)
-    return np.asarray(np.sum(np.expand_dims(uniform, -1) * edges[..., -1:] >= edges, -1))

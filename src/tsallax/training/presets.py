@@ -51,8 +51,21 @@ PRESETS: dict[str, dict[str, Any]] = {
         "clip_rewards": True,
     },
 }
-COMMON: dict[str, Any] = {"head": "scalar", "clip_rewards": False, "updates": 1}
-OPTIMISER_EPS = {"adam": 1e-8, "rmsprop": 0.01}
+COMMON: dict[str, Any] = {
+    "q": (2.0,),  # where the algorithm has none of its own
+    "gamma": (0.99,),
+    "entropy": (0.0,),
+    "clip": (-math.inf,),
+    "delta": (1e-8,),
+    "head": "scalar",
+    "clip_rewards": False,
+    "updates": 1,
+    "stack": 0,
+    "epsilon_fraction": 0.1,
+    "sal_draw": "update",
+    "layer_norm": False,
+}
+OPTIMISER_EPS = {"adam": 1e-8, "radam": 1e-8, "rmsprop": 0.01}
 # The text is silent on these.
 # paper: as the text prints its loss.
 # sb3: as the base library of each domain did then: Stable-Baselines3 1.1 to 1.5 (gym), the QR-DQN
@@ -92,3 +105,57 @@ def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
         raise ValueError(f"the choices {choices!r} are for the preset {there}, not {preset}")
     quantile = _QUANTILE if head == "quantile" and choices != "paper" else {}
     return {**CHOICES[choices][preset], **quantile}
+
+
+# The parallel learner's, found by experiment (docs/parallel.md).
+_PARALLEL: dict[str, Any] = {
+    "optimiser": "radam",
+    "learning_rate": (5e-4,),
+    "learning_rate_end": (0.0,),
+    "max_grad_norm": (10.0,),
+    "loss": "squared",
+    "acting": "pi",
+    "layer_norm": True,
+    "frozen_bonus": False,
+    "epsilon": (1.0,),
+    "epsilon_end": (0.05,),
+    "alpha": (0.03,),
+    "beta": (0.5,),
+    "reward_scale": (1.0,),
+    "rollout": 32,
+}
+PARALLEL: dict[str, dict[str, Any]] = {
+    "gym": {
+        **_PARALLEL,
+        "hidden": (128, 128),
+        "num_envs": 16,
+        "epochs": 4,
+        "minibatches": 4,
+        "lambda_": (0.9,),
+        "learning_rate": (2.5e-4,),
+        "alpha": (0.01,),
+        "beta": (0.3,),
+        "reward_scale": (0.1,),
+        "epsilon_fraction": 0.3,
+        "target_period": 10_240,
+    },
+    "minatar": {
+        **_PARALLEL,
+        "num_envs": 128,
+        "epochs": 2,
+        "minibatches": 16,
+        "lambda_": (0.65,),
+        "epsilon_fraction": 0.2,
+        "target_period": 40_960,
+    },
+    "atari": {
+        **_PARALLEL,
+        "head": "scalar",
+        "num_envs": 8,
+        "epochs": 2,
+        "minibatches": 16,
+        "lambda_": (0.65,),
+        "epsilon_fraction": 0.1,
+        "target_period": 8_192,
+    },
+}

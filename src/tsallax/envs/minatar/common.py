@@ -30,7 +30,7 @@ Advanced = tuple[Game, Float[Array, ""], Bool[Array, ""]]  # next state, reward,
 
 
 class Layer(NamedTuple):
-    """How one channel is painted: a colour, and the part of the cell that takes it."""
+    """How one channel is painted: a colour, and the part of the cell that it fills."""
 
     channel: int
     colour: tuple[int, int, int]
@@ -68,7 +68,7 @@ def environment(
     minimal_actions: bool = False,
     time_limit: int | None = None,
 ) -> Environment:
-    """`rules` with sticky actions and a time limit: the shorter one of the game's and the given."""
+    """`rules` with sticky actions and a time limit: the shorter of the game's and the given one."""
     actions = rules.minimal_actions if minimal_actions else range(len(ACTIONS))
     limit = min((n for n in (rules.time_limit, time_limit) if n is not None), default=None)
 

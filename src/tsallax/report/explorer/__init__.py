@@ -1,4 +1,4 @@
-"""The policy explorer: one page, complete in itself, that computes policies as one looks on."""
+"""The policy explorer: one self-contained page that computes policies interactively."""
 
 from base64 import b64encode
 from hashlib import sha256

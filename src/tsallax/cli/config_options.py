@@ -1,0 +1,116 @@
+"""The options of `tsallax train`, in groups, from the declarations of `Config`."""
+
+import dataclasses
+from typing import Annotated, Any, Literal, Optional, get_args, get_origin
+
+import tyro
+from tyro.constructors import PrimitiveConstructorSpec
+
+from tsallax.training.config import FIELDS, ONLY, Config
+from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PARALLEL, PRESETS
+
+GROUPS = {
+    "common": "What to train, and for how long.",
+    "algorithm": "Numbers of the equations, of which several values make a grid, and the schedule.",
+    "network": "The network and its head.",
+    "environment": "The environment and its own options.",
+    "saving": "Evaluations and checkpoints.",
+}
+
+
+def whole(text: str) -> int:
+    """An integer, which may be written as 1e5 or 100_000."""
+    value = float(text)
+    if value != int(value):
+        raise ValueError(f"{text} is not a whole number")
+    return int(value)
+
+
+def _spec(parse: Any, metavar: str, several: bool) -> PrimitiveConstructorSpec:
+    return PrimitiveConstructorSpec(
+        nargs="*" if several else 1,
+        metavar=metavar,
+        instance_from_str=lambda words: tuple(map(parse, words)) if several else parse(words[0]),
+        is_instance=lambda value: True,
+        str_from_instance=lambda value: [_short(value)],
+    )
+
+
+def _type_of(field: dataclasses.Field) -> Any:
+    """The type that tyro parses, by the type of the field."""
+    kind = next((t for t in (field.type, *get_args(field.type)) if t in (int, float, bool)), None)
+    if field.metadata["grid"]:
+        return Annotated[Any, _spec(float, "FLOAT [FLOAT ...]", several=True)]
+    if field.name == "hidden":
+        return Annotated[Any, _spec(whole, "INT [INT ...]", several=True)]
+    if kind is int:
+        return Annotated[Any, _spec(whole, "INT", several=False)]
+    if kind is float:
+        return Annotated[Any, _spec(float, "FLOAT", several=False)]
+    return field.type
+
+
+def in_effect(name: str) -> str:
+    """The value of an option that is not given, per preset where presets differ."""
+    default = FIELDS[name].default
+    if default is not None:
+        return f"default: {_short(default)}" if default != "" else ""
+    if name == "optimiser_eps":
+        return ", ".join(f"{optimiser} {eps:g}" for optimiser, eps in OPTIMISER_EPS.items())
+    parallel = name in ONLY["parallel"]
+    known = {
+        preset: PARALLEL[preset] if parallel else {**COMMON, **own, **CHOICES["paper"][preset]}
+        for preset, own in PRESETS.items()
+    }
+    by_preset = {preset: own[name] for preset, own in known.items() if name in own}
+    values = {_short(value) for value in by_preset.values()}
+    if len(values) == 1 and len(by_preset) == len(PRESETS):
+        return f"default: {values.pop()}"
+    return ", ".join(f"{preset} {_short(value)}" for preset, value in by_preset.items())
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_short, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _group(name: str) -> type:
+    entries = []
+    for field in FIELDS.values():
+        if field.metadata["group"] != name:
+            continue
+        literal = get_origin(field.type) is Literal
+        metavar = "{" + ",".join(get_args(field.type)) + "}" if literal else None
+        metavar = "{True,False}" if bool in (field.type, *get_args(field.type)) else metavar
+        hint = in_effect(field.name)
+        about = tyro.conf.arg(
+            name=field.name.rstrip("_"),
+            help=field.metadata["help"],
+            help_behavior_hint=f"({hint})" if hint else " ",
+            aliases=field.metadata["aliases"] or None,
+            metavar="ENV" if field.name == "env" else metavar,
+            prefix_name=False,
+        )
+        marks = (tyro.conf.Positional, about) if field.name == "env" else (about,)
+        kind = _type_of(field)
+        if field.default is None and get_origin(kind) is not Annotated:
+            kind = Optional[kind]  # noqa: UP045 (a type that is known only at run time)
+        default = dataclasses.field(default=field.default)
+        entries.append((field.name, Annotated[kind, *marks], default))
+    made = dataclasses.make_dataclass(name, entries, frozen=True)
+    made.__doc__ = GROUPS[name]
+    return made
+
+
+def config_options() -> type:
+    """A dataclass with a field for each group of options."""
+    groups = {name: _group(name) for name in GROUPS}
+    entries = [(name, group, dataclasses.field(default=group())) for name, group in groups.items()]
+    return dataclasses.make_dataclass("options", entries, frozen=True)
+
+
+def to_config(options: Any) -> Config:
+    """The configuration that the options of all groups make."""
+    groups = (getattr(options, name) for name in GROUPS)
+    return Config(**{name: value for group in groups for name, value in vars(group).items()})

@@ -1,0 +1,177 @@
+"""What `tsallax sweep` and `tsallax reproduce` share: studies in, tables and pictures out."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from tsallax.cli.display import duration
+from tsallax.cli.errors import printable
+from tsallax.experiments import results, sweep
+from tsallax.experiments.jobs import Job, make_jobs
+from tsallax.experiments.local import usable_cores
+from tsallax.experiments.study import Study, settings
+from tsallax.storage.files import Directory
+from tsallax.training.driver import Interrupt
+
+RUNS, LOGS = "runs", "logs"
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the runs are executed."""
+
+    executor: Literal["local", "ray"] = "local"  # one pinned process per core, or Ray tasks
+    workers: int = 0  # jobs at a time; 0 for one per core
+    width: int = 1  # runs side by side in one program: 1 is fastest on a CPU, a GPU wants many
+    address: str = ""  # of a Ray cluster; if not given, one is started here
+    gpus: float = 0.0  # of each Ray task
+    draw_only: bool = False  # run nothing; make tables and pictures of what is done
+    seeds: int = 0  # of each setting; 0 for the study's own. With more seeds, what is done is kept
+
+
+class Board:
+    """The sweep on the terminal: live, or a line every half minute."""
+
+    def __init__(self, jobs: Sequence[Job], every: float = 30.0):
+        self.jobs, self.every = jobs, every
+        self.total = sum(job.steps for job in jobs)
+        self.console = Console()
+        self.live = Live(console=self.console, auto_refresh=False)
+        self.bar = Progress(
+            TextColumn("{task.percentage:>3.0f} %"),
+            BarColumn(40),
+            TextColumn("{task.fields[note]}"),
+        )
+        self.task = self.bar.add_task("", total=self.total, note="")
+        self.begin, self.last, self.before = time.monotonic(), 0.0, -1
+        self.note = ""
+
+    def __enter__(self) -> "Board":
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.console.is_terminal:
+            self.live.stop()
+
+    def stopping(self) -> None:
+        """Called by a signal handler, which must not print in the middle of another print."""
+        self.note = "stopping: each worker ends its period and saves; press again to stop at once"
+        if not self.console.is_terminal:
+            os.write(2, f"{self.note}\n".encode())
+
+    def __call__(self, state: sweep.Progress) -> None:
+        now = time.monotonic()
+        steps = sum(job.steps for job in state.done)
+        steps += sum(job.step() * job.cells for job in (*state.running, *state.waiting))
+        if self.before < 0:
+            self.before = steps
+        speed = (steps - self.before) / max(now - self.begin, 1e-9)
+        left = duration((self.total - steps) / speed) if speed > 0 else "?"
+        note = f"{len(state.done)} of {len(self.jobs)} runs   {speed:,.0f} steps/s   {left} left"
+        if state.failed:
+            note += f"   {len(state.failed)} failed"
+        self.bar.update(self.task, completed=steps, note=note)
+        if self.console.is_terminal:
+            table = Table(box=None, pad_edge=False, show_header=False)
+            for job in state.running:
+                share = job.step() / job.config.steps
+                table.add_row(printable(job.path.name), f"{100 * share:.0f} %")
+            self.live.update(Group(self.bar, table, Text(self.note, style="dim")), refresh=True)
+        elif now - self.last >= self.every or not (state.running or state.waiting):
+            self.last = now
+            self.console.print(f"{100 * steps / self.total:.0f} %   {note}", highlight=False)
+
+
+def check(where: Where) -> None:
+    if min(where.workers, where.width, where.gpus, where.seeds) < 0:
+        raise ValueError("--workers, --width, --gpus and --seeds cannot be negative")
+    if where.executor != "ray" and (where.address or where.gpus):
+        raise ValueError("--address and --gpus are Ray's: give --executor ray as well")
+
+
+def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, command: str) -> int:
+    """Run every study at a scale: tables and pictures under `out`, runs shared between studies.
+
+    Args:
+        studies: which.
+        scale: the name of one that they all have; empty for a study without.
+        out: the folder.
+        where: where the runs are executed.
+        command: the one that makes a study's table, with {} for its name.
+    """
+    check(where)
+    plans = {study.name: settings(study, scale, where.seeds) for study in studies}
+    runs = out / RUNS
+    jobs = {n: make_jobs(plan, runs, where.width) for n, plan in plans.items()}
+    every = list(dict.fromkeys(job for own in jobs.values() for job in own))
+    todo = [job for job in every if not job.done()]
+    print(
+        f"{len(every)} runs, {sum(job.cells for job in every)} cells; "
+        f"{len(todo)} runs are to be done"
+    )
+    state = sweep.Progress(every, [], [], {})
+    if todo and not where.draw_only:
+        workers = executor(where, out)  # before jax has threads, as Ray forks
+        estimate(todo, where)
+        with Board(every) as board, Interrupt(board.stopping) as interrupt:
+            state = sweep.run(every, workers, board, lambda: interrupt.asked)
+    state.failed.update((job, why) for job in every if job.done() and (why := job.stopped()))
+    for study in studies:
+        made = results.Made(study, scale, command.format(study.name))
+        write(made, plans[study.name], jobs[study.name], out, state.failed)
+    for job, why in state.failed.items():
+        print(f"failed: {job.path}: {printable(why)}")
+    if state.waiting or state.running:
+        print("stopped: the same command resumes from here")
+        return 130
+    return 1 if state.failed else 0
+
+
+def estimate(jobs: Sequence[Job], where: Where) -> None:
+    """Print an estimate of how long it will take."""
+    from tsallax.experiments.estimate import core_hours
+
+    left = [(job, 1 - job.step() / job.config.steps) for job in jobs]
+    hours = core_hours(jobs) * sum(j.steps * x for j, x in left) / sum(j.steps for j, _ in left)
+    cores = where.workers or len(usable_cores())
+    here = f", {duration(3600 * hours / cores)} on {cores}" if where.executor == "local" else ""
+    print(f"estimated from the updates alone: {duration(3600 * hours)} on one core{here}")
+
+
+def executor(where: Where, out: Path) -> sweep.Executor:
+    if where.executor == "ray":
+        from tsallax.experiments.cluster import Ray
+
+        return Ray(where.workers, where.address, where.gpus)
+    from tsallax.experiments.local import Local
+
+    return Local(out / LOGS, where.workers)
+
+
+def write(made: results.Made, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
+    """Write the table, the picture and their provenance, of the jobs that are done."""
+    study = made.study
+    done = [job for job in jobs if job.done()]
+    if not done:
+        print(f"{study.name}: nothing is done yet")
+        return
+    folder = out / made.scale / study.name
+    own = {job: why for job, why in failed.items() if job in jobs}
+    with Directory(folder, create=True) as opened:
+        results.collect(study, plan, done, opened)
+        results.write_about(opened, made, jobs, done, own)
+    from tsallax.report.figure import draw_study
+
+    for picture in draw_study(study, results.read_table(folder / results.METRICS), folder):
+        print(f"{study.name}: {picture}")

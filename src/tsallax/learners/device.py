@@ -1,0 +1,112 @@
+"""The learner of environments that are JAX functions: a period of all cells is one program.
+
+What a period does is its loop's business: Algorithm 1 with a replay (`replay_device`), or many
+environments at once without one (`parallel`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from tsallax.agents import Agent
+from tsallax.envs.base import Environment
+from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners.cells import on_devices, over_cells, start_cells
+from tsallax.learners.rollout import evaluate
+from tsallax.networks import Params
+from tsallax.storage import tensors
+from tsallax.types import HParams
+
+Largest: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]  # over cells side by side
+
+
+class Loop(NamedTuple):
+    """The functions of one cell. Equal loops share their programs."""
+
+    init: Callable[..., Any]  # (key): the first state, with `step`, `agent` and `truncations`
+    period: Callable[..., Any]  # (state, hp, numbers, largest): the next state, and metrics
+
+
+class DeviceLearner:
+    """Trains the cells of a run side by side.
+
+    Args:
+        loop: of one cell.
+        plan: the arguments of the program for each period after a step.
+        env: what is played.
+        agent: what is trained.
+        hp: the numbers of each cell.
+        seeds: of each cell. Equal seeds start alike, whatever their numbers.
+        devices: of this host, among which the cells are shared out.
+        copies: environments of each cell.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        plan: Callable[[int], Iterator[Any]],
+        env: Environment,
+        agent: Agent,
+        hp: HParams,
+        seeds: list[int],
+        devices: int = 1,
+        copies: int = 1,
+    ):
+        self.loop, self.plan, self.env, self.agent = loop, plan, env, agent
+        self.hp, self.seeds, self.devices, self.copies = hp, seeds, devices, copies
+
+    def start(self) -> Any:
+        return start_cells(self.loop.init, self.seeds)
+
+    def train(self, state: Any, tick: Tick) -> Iterator[Period]:
+        """A period is one program, so there is nothing to tell `tick` in between."""
+        del tick
+        run = program(self.loop, len(self.seeds), self.devices)
+        for numbers in self.plan(int(state.step[0])):
+            state, metrics = run(state, self.hp, numbers)
+            metrics = jax.tree.map(np.asarray, metrics)
+            step = int(metrics.step[0])
+            self._check_truncations(int(np.max(state.truncations)), step)
+            yield Period(step, state, state.agent.params, metrics, {})
+
+    def _check_truncations(self, seen: int, step: int) -> None:
+        """One that truncates more often than it declares would be learned from wrong states."""
+        limit = self.env.time_limit
+        if seen > (self.copies * (step // self.copies // limit) if limit else 0):
+            declared = f"one in {limit} steps at most" if limit else "none"
+            raise ValueError(
+                f"{self.env.id} truncated {seen} episodes in {step} steps and declares {declared}: "
+                "give its Environment the right time_limit"
+            )
+
+    def evaluate(
+        self, params: Params, episodes: int, greedy: bool, seed: int = 0
+    ) -> Float[np.ndarray, "cells episodes"]:
+        return np.asarray(evaluate(self.env, self.agent, self.hp, params, episodes, greedy, seed))
+
+    def params(self) -> Params:
+        return jax.eval_shape(self.start).agent.params
+
+    def save(self, state: Any) -> tuple[Arrays, Notes]:
+        return tensors.flatten(state), {}
+
+    def layout(self, notes: Mapping[str, Any]) -> dict[str, tensors.Spec]:
+        return tensors.specs_of(jax.eval_shape(self.start))
+
+    def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
+        return tensors.unflatten(jax.eval_shape(self.start), arrays)
+
+
+@lru_cache(maxsize=32)
+def program(loop: Loop, cells: int, devices: int = 1) -> Callable[..., Any]:
+    """A period of all cells, compiled when it is first called."""
+
+    def run(state, hp, numbers, share: int):
+        largest = {"largest": lambda n: jax.lax.pmax(n, "cells")} if share > 1 else {}
+        return over_cells(partial(loop.period, numbers=numbers, **largest), share)(state, hp)
+
+    return on_devices(run, cells, devices)

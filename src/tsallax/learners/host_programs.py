@@ -1,0 +1,150 @@
+"""What the host learner compiles, for the agents of all cells.
+
+The agents' states are held *together*, with a leading axis, for vmapped programs, or *apart*, for
+the programs of one cell, called for each in turn: faster where `vmap` gains nothing
+(docs/performance.md). Programs take numbers and keys as arguments: runs of one shape share them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int, Key
+
+from tsallax.agents import Agent, AgentState
+from tsallax.learners.cells import own_buffers
+from tsallax.learners.schedule import epsilon_at, policy_metrics
+from tsallax.types import HParams
+
+Held: TypeAlias = Any  # a tree of every cell, as its programs hold it: theirs alone to look into
+Cells: TypeAlias = jax.Array | np.ndarray
+
+
+class Programs(NamedTuple):
+    """Arrays lead with the cells, but for what is held; `step` is shared."""
+
+    init: Callable[[], Held]
+    act: Callable[..., Int[Cells, "cells"]]  # (held, observation, step)
+    update: Callable[..., tuple[Held, Float[Cells, "cells"]]]  # (held, batch, step); uses held up
+    metrics: Callable[..., dict[str, Float[Cells, "cells"]]]  # (held, observations)
+    copy_target: Callable[[Held], Held]
+    policy: Callable[..., tuple[Float[Cells, "cells A"], Float[Cells, "cells A"]]]  # (params, obs.)
+    stack: Callable[[Held], Any]  # with a leading axis, perhaps in the same buffers
+    unstack: Callable[[Any], Held]  # in buffers of its own
+    take: Callable[[Held, int], Any]  # one cell's own, on the host
+    put: Callable[[Held, int, Any], Held]
+
+
+class Functions(NamedTuple):
+    """The compiled functions of one cell, or of all of them."""
+
+    init: Callable[..., AgentState]
+    act: Callable[..., Any]
+    update: Callable[..., Any]
+    metrics: Callable[..., Any]
+    policy: Callable[..., Any]
+
+
+def make_programs(agent: Agent, hp: HParams, seeds: list[int], apart: bool) -> Programs:
+    keys = jax.vmap(lambda key: jax.random.split(key, 3))(
+        jnp.stack([jax.random.key(seed) for seed in seeds])
+    )
+    return (_apart if apart else _together)(agent, hp, keys)
+
+
+@lru_cache(maxsize=32)
+def _functions(agent: Agent, apart: bool) -> Functions:
+    def act(params, observation, hp, key, step):
+        k_act = jax.random.fold_in(key, step)
+        return agent.act(params, observation, epsilon_at(step, hp), hp, k_act)
+
+    def update(state, batch, hp, key, step):
+        return agent.update(state, batch, hp, jax.random.fold_in(key, step))
+
+    def over(function, axes: Any = 0):
+        return function if apart else jax.vmap(function, axes)
+
+    own_but_step = (0, 0, 0, 0, None)
+
+    return Functions(
+        init=jax.jit(over(agent.init)),
+        act=jax.jit(over(act, own_but_step)),
+        update=jax.jit(over(update, own_but_step), donate_argnums=0),
+        metrics=jax.jit(over(partial(policy_metrics, agent))),
+        policy=jax.jit(over(agent.policy)),
+    )
+
+
+def _together(agent: Agent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
+    all_cells = _functions(agent, apart=False)
+    copy = jax.vmap(agent.copy_target)
+    return Programs(
+        init=lambda: own_buffers(all_cells.init(keys[:, 0])),
+        act=lambda held, seen, step: all_cells.act(held.params, seen, hp, keys[:, 1], step),
+        update=lambda held, batch, step: all_cells.update(held, batch, hp, keys[:, 2], step),
+        metrics=lambda held, seen: all_cells.metrics(held, seen, hp),
+        copy_target=lambda held: own_buffers(copy(held)),
+        policy=lambda params, seen: all_cells.policy(params, seen, hp),
+        stack=lambda held: held,
+        unstack=lambda tree: jax.tree.map(jnp.array, tree),
+        take=lambda held, cell: jax.tree.map(lambda x: np.array(x[cell]), held),
+        put=lambda held, cell, own: jax.tree.map(lambda x, y: x.at[cell].set(y), held, own),
+    )
+
+
+def _apart(agent: Agent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
+    """A tuple is held."""
+    one, hps = _functions(agent, apart=True), _rows(hp)
+    act = _in_turn(one.act, hps, _rows(keys[:, 1]))
+    step_up = _in_turn(one.update, hps, _rows(keys[:, 2]))
+    metrics, policy = (_in_turn(function, hps) for function in (one.metrics, one.policy))
+
+    def update(held, batch, step):
+        held, losses = zip(*step_up(held, batch, step), strict=True)
+        return held, _gather(losses)
+
+    def put(held, cell, own):
+        return *held[:cell], jax.tree.map(jnp.array, own), *held[cell + 1 :]
+
+    return Programs(
+        init=lambda: tuple(own_buffers(one.init(key)) for key in keys[:, 0]),
+        act=lambda held, seen, step: _gather(act([own.params for own in held], seen, step)),
+        update=update,
+        metrics=lambda held, seen: _gather(metrics(held, seen)),
+        copy_target=lambda held: tuple(own_buffers(agent.copy_target(own)) for own in held),
+        policy=lambda params, seen: _gather(policy(params, seen)),
+        stack=lambda held: _stack(*held),
+        unstack=lambda tree: tuple(jax.tree.map(jnp.array, own) for own in _rows(tree)),
+        take=lambda held, cell: jax.tree.map(np.array, held[cell]),
+        put=put,
+    )
+
+
+def _in_turn(function: Callable[..., Any], *own: Sequence[Any]) -> Callable[..., list[Any]]:
+    """Of each cell: (what is held, its row of `data`, its `own`, what is shared)."""
+    mine = list(zip(*own, strict=True))
+
+    def call(held, data, *shared):
+        rows = zip(held, _rows(data), mine, strict=True)
+        return [function(tree, row, *numbers, *shared) for tree, row, numbers in rows]
+
+    return call
+
+
+def _rows(tree: Any) -> list[Any]:
+    """The trees of which it is the stack."""
+    count = len(jax.tree.leaves(tree)[0])
+    return [jax.tree.map(lambda x, at=i: x[at], tree) for i in range(count)]
+
+
+@jax.jit
+def _stack(*rows: Any) -> Any:
+    return jax.tree.map(lambda *x: jnp.stack(x), *rows)
+
+
+def _gather(rows: Sequence[Any]) -> Any:
+    """Their stack on the host. All have been dispatched before the first is waited for."""
+    return jax.tree.map(lambda *x: np.stack([np.asarray(one) for one in x]), *rows)

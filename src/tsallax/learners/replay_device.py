@@ -1,0 +1,220 @@
+"""Algorithm 1 with its replay on the device: a target period of all cells is one program.
+
+Nested loops instead of branches: target period > train period > environment steps. A branch around
+the update would copy the carry, replay included (docs/jax-versions.md).
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from tsallax.agents import Agent, AgentState
+from tsallax.envs.base import Environment
+from tsallax.learners.device import Largest, Loop
+from tsallax.learners.schedule import (
+    Episodes,
+    Metrics,
+    Schedule,
+    epsilon_at,
+    first_bad,
+    periods,
+    policy_metrics,
+)
+from tsallax.replay import Ring, cache_target_values
+from tsallax.types import HParams
+
+Count: TypeAlias = int | Int[Array, ""]
+
+
+class State(NamedTuple):
+    """Everything that a run is between two periods: what a checkpoint holds."""
+
+    step: Int[Array, ""]
+    agent: AgentState
+    replay: Any
+    env: Any
+    observation: Shaped[Array, "..."]
+    episodes: Episodes
+    diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
+    key: PRNGKeyArray
+
+    @property
+    def truncations(self) -> Int[Array, "*cells"]:
+        return self.replay.truncations
+
+
+class Numbers(NamedTuple):
+    """A `PeriodShape` and C as arguments of the program: one serves all periods."""
+
+    idle: Count
+    updates: Count
+    copy: bool | Bool[Array, ""]
+    train_period: Count
+
+
+class Draws(NamedTuple):
+    """The randomness of a block, drawn for the whole period: what it will need is then known."""
+
+    steps: PRNGKeyArray
+    slots: Int[Array, "updates batch"]
+    update: PRNGKeyArray
+
+
+def make_loop(
+    env: Environment, agent: Agent, replay: Ring, schedule: Schedule, reuse: bool = False
+) -> Loop:
+    """The loop of one cell.
+
+    Args:
+        env: the environment.
+        agent: the agent.
+        replay: the ring of its transitions.
+        schedule: when it acts, updates and copies.
+        reuse: keep the target network's values of stored states within a target period.
+    """
+
+    def init(key: PRNGKeyArray) -> State:
+        k_agent, k_reset, k_run = jax.random.split(key, 3)
+        state = env.reset(k_reset)
+        observation = env.observe(state)
+        none = jnp.zeros((), jnp.int32)
+        stored = replay.init(observation)
+        initial = agent.init(k_agent)
+        return State(none, initial, stored, state, observation, Episodes.none(), none - 1, k_run)
+
+    def environment_step(run: State, hp: HParams, key: PRNGKeyArray) -> State:
+        k_act, k_step, k_reset = jax.random.split(key, 3)
+        epsilon = epsilon_at(run.step, hp)
+        action = agent.act(run.agent.params, run.observation, epsilon, hp, k_act)
+        state, outcome = env.step(run.env, action, k_step)
+        done = outcome.terminated | outcome.truncated
+        fresh = env.reset(k_reset)
+        following = jax.tree.map(lambda new, old: jnp.where(done, new, old), fresh, state)
+        observation = env.observe(following)
+        reward = outcome.reward
+        stored = replay.add(
+            run.replay,
+            action,
+            jnp.clip(reward, -1, 1) if schedule.clip_rewards else reward,
+            outcome.terminated,
+            outcome.truncated & ~outcome.terminated,
+            env.observe(state),
+            observation,
+        )
+        return run._replace(
+            step=run.step + 1,
+            replay=stored,
+            env=following,
+            observation=observation,
+            episodes=run.episodes.add(reward, done),
+            diverged=first_bad(run.diverged, reward, run.step + 1),
+        )
+
+    def steps(run: State, hp: HParams, key: PRNGKeyArray, number: Count) -> State:
+        """C environment steps.
+
+        XLA would unroll a loop of one, fuse its writes with the reads that follow and copy the
+        replay to do so: a run passes the number as an argument of its program.
+        """
+
+        def step(i, run):
+            return environment_step(run, hp, jax.random.fold_in(key, i))
+
+        return jax.lax.fori_loop(0, number, step, run)
+
+    def block(
+        run: State, cache: Array | None, draws: Draws, hp: HParams, number: Count
+    ) -> tuple[State, Array | None, Float[Array, ""]]:
+        """C environment steps and the updates that follow them, with their mean loss."""
+        fresh = replay.newest(run.replay, schedule.train_period)
+        run = steps(run, hp, draws.steps, number)
+        if cache is not None:
+            seen = replay.look(run.replay, fresh, run.observation)
+            cache = cache.at[fresh].set(agent.atoms(run.agent.target_params, seen))
+
+        def update(state: AgentState, slots: Int[Array, "batch"], key: PRNGKeyArray):
+            batch = replay.take(run.replay, slots, run.observation)
+            ends = None
+            if cache is not None:
+                ends = cache[slots], cache[replay.following(run.replay, slots)]
+            return agent.update(state, batch, hp, key, ends)
+
+        def one_of_several(i, carry):
+            state, total = carry
+            state, loss = update(state, draws.slots[i], jax.random.fold_in(draws.update, i))
+            return state, total + loss
+
+        if schedule.updates == 1:
+            state, loss = update(run.agent, draws.slots[0], draws.update)
+        else:
+            first = (run.agent, jnp.zeros(()))
+            state, total = jax.lax.fori_loop(0, schedule.updates, one_of_several, first)
+            loss = total / schedule.updates
+        return (
+            run._replace(agent=state, diverged=first_bad(run.diverged, loss, run.step)),
+            cache,
+            loss,
+        )
+
+    def blocks(
+        run: State, hp: HParams, key: PRNGKeyArray, numbers: Numbers, largest: Largest
+    ) -> tuple[State, Float[Array, ""]]:
+        """The updates of a period and their mean loss."""
+        every = jnp.arange(schedule.blocks)
+        keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i), 3))(every)
+        added = run.replay.added + schedule.train_period * (1 + every)
+        several = schedule.updates, schedule.batch
+        draw = jax.vmap(lambda k, n: replay.draw(k, math.prod(several), n).reshape(several))
+        draws = Draws(keys[:, 0], draw(keys[:, 1], added), keys[:, 2])
+        cache = None
+        if reuse:
+            apply = partial(agent.atoms, run.agent.target_params)
+            needed = lambda n: jnp.where(numbers.updates > 0, largest(n), 0)  # noqa: E731
+            drawn = draws.slots.ravel()
+            cache = cache_target_values(replay, run.replay, drawn, apply, run.observation, needed)
+
+        def one(i, carry):
+            run, cache, total = carry
+            now = jax.tree.map(lambda x: x[i], draws)
+            run, cache, loss = block(run, cache, now, hp, numbers.train_period)
+            return run, cache, total + loss
+
+        run, _, total = jax.lax.fori_loop(0, numbers.updates, one, (run, cache, jnp.zeros(())))
+        return run, total / numbers.updates
+
+    def period(
+        run: State, hp: HParams, numbers: Numbers, largest: Largest = lambda n: n
+    ) -> tuple[State, Metrics]:
+        """One target period. `largest` is over the cells that run side by side."""
+        k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
+
+        def wait(i, run):
+            return steps(run, hp, jax.random.fold_in(k_idle, i), numbers.train_period)
+
+        run = jax.lax.fori_loop(0, numbers.idle, wait, run)
+        run, loss = blocks(run, hp, k_blocks, numbers, largest)
+        seen = replay.sample(run.replay, k_probe, schedule.batch, run.observation).observation
+        metrics = Metrics(
+            step=run.step,
+            loss=loss,
+            epsilon=epsilon_at(run.step, hp),
+            diverged=run.diverged,
+            **run.episodes.means(),
+            **policy_metrics(agent, run.agent, seen, hp),
+        )
+        copied = agent.copy_target(run.agent)
+        state = jax.tree.map(lambda new, old: jnp.where(numbers.copy, new, old), copied, run.agent)
+        return run._replace(agent=state, episodes=run.episodes.clear(), key=k_next), metrics
+
+    return Loop(init, period)
+
+
+def plan(schedule: Schedule, done: int) -> Iterator[Numbers]:
+    """The arguments of the program for each period after step `done`."""
+    for shape in periods(schedule, done):
+        yield Numbers(*shape, train_period=schedule.train_period)

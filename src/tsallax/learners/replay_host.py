@@ -1,0 +1,263 @@
+"""Algorithm 1 around environments that live on the host.
+
+Acting and updating are the agent's own functions; stepping and the replay are NumPy's. A random
+draw depends on the seed and the step alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tsallax.agents import Agent, AgentState
+from tsallax.envs.host import HostEnvs
+from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
+from tsallax.learners.rollout import evaluate_host
+from tsallax.learners.schedule import Metrics, Schedule, epsilon_at, periods
+from tsallax.networks import Params
+from tsallax.replay import HostRing
+from tsallax.replay.host import tables
+from tsallax.storage import tensors
+from tsallax.storage.tensors import Spec
+from tsallax.types import HParams
+
+
+def generators(seeds: list[int], draw: int) -> list[np.random.Generator]:
+    """A function of seed and draw, so that nothing has to be saved."""
+    return [np.random.default_rng([seed, draw]) for seed in seeds]
+
+
+class Episodes:
+    """Running return and length of each cell, and the sums over what ended in this period."""
+
+    def __init__(self, cells: int):
+        self.current, self.length = np.zeros(cells), np.zeros(cells, int)
+        self.clear()
+
+    def clear(self) -> None:
+        self.ended = np.zeros(len(self.current), int)
+        self.returns, self.lengths = np.zeros(len(self.current)), np.zeros(len(self.current))
+
+    def add(self, reward: Float[np.ndarray, "cells"], over: Bool[np.ndarray, "cells"]) -> None:
+        self.current, self.length = self.current + reward, self.length + 1
+        self.ended += over
+        self.returns += np.where(over, self.current, 0)
+        self.lengths += np.where(over, self.length, 0)
+        self.current, self.length = np.where(over, 0, self.current), np.where(over, 0, self.length)
+
+    def mean(self, sums: Float[np.ndarray, "cells"]) -> Float[np.ndarray, "cells"]:
+        """Over the episodes that ended, NaN if none did."""
+        return np.divide(sums, self.ended, out=np.full_like(sums, np.nan), where=self.ended > 0)
+
+
+@dataclass
+class State:
+    """Everything that a run is, except for what the environments keep to themselves."""
+
+    step: Int[np.ndarray, "cells"]
+    programs: Programs
+    held: Held  # the agents' states, as the programs hold them
+    replay: HostRing
+    episodes: Episodes
+    diverged: Int[np.ndarray, "cells"]
+    failures: dict[int, str] = field(default_factory=dict)  # cells whose environment failed
+    kept: dict[int, AgentState] = field(default_factory=dict)  # and their last good states
+
+    @property
+    def agent(self) -> AgentState:
+        """Of all cells, with a leading axis; used up by the next update."""
+        return self.programs.stack(self.held)
+
+    @property
+    def alive(self) -> Bool[np.ndarray, "cells"]:
+        alive = np.ones(len(self.step), bool)
+        alive[list(self.failures)] = False
+        return alive
+
+
+class ReplayOnHost:
+    """The learner of environments that are Python objects.
+
+    Args:
+        make_envs: makes so many environments.
+        frame: what one of them gives.
+        agent: what is trained.
+        hp: the numbers of each cell.
+        seeds: of each cell.
+        schedule: when it acts, updates and copies.
+        buffer: transitions kept, of each cell.
+        stack: frames that make an observation, 0 for one as it is.
+        apart: run the cells' programs one after the other instead of vmapped.
+    """
+
+    def __init__(
+        self,
+        make_envs: Callable[[int], HostEnvs],
+        frame: jax.ShapeDtypeStruct,
+        agent: Agent,
+        hp: HParams,
+        seeds: list[int],
+        schedule: Schedule,
+        buffer: int,
+        stack: int = 0,
+        apart: bool = False,
+    ):
+        self.make_envs, self.frame, self.hp, self.seeds = make_envs, frame, hp, seeds
+        self.schedule, self.buffer, self.stack = schedule, buffer, stack
+        self.programs = make_programs(agent, hp, seeds, apart=apart or len(seeds) == 1)
+
+    @cached_property
+    def envs(self) -> HostEnvs:
+        """Made when they are needed, closed when training ends."""
+        return self.make_envs(len(self.seeds))
+
+    def start(self) -> State:
+        state = self._blank()
+        state.replay.begin(self.envs.reset(self.seeds))
+        self._note_failures(state)
+        return state
+
+    def _blank(self) -> State:
+        cells = len(self.seeds)
+        ring = HostRing(cells, self.buffer, self.frame.shape, self.frame.dtype, self.stack)
+        zeros = np.zeros(cells, int)
+        return State(zeros, self.programs, self.programs.init(), ring, Episodes(cells), zeros - 1)
+
+    def params(self) -> Params:
+        return jax.eval_shape(lambda: self.programs.stack(self.programs.init())).params
+
+    def save(self, state: State) -> tuple[Arrays, Notes]:
+        own = {"step": state.step, "diverged": state.diverged}
+        replay = {f"replay.{name}": x for name, x in state.replay.arrays().items()}
+        failures = {str(cell): why for cell, why in state.failures.items()}
+        arrays = {**own, **replay, **tensors.flatten({"agent": state.agent})}
+        return arrays, {"used": state.replay.used, "stopped": failures}
+
+    def layout(self, notes: Mapping[str, Any]) -> dict[str, Spec]:
+        most = self.buffer + max(self.stack, 1)
+        used = notes.get("used", most)
+        if not isinstance(used, int) or not 0 < used <= most:
+            raise ValueError(f"the replay has {most:,} slots, not {used!r}")
+        cells = len(self.seeds)
+        replay = tables(cells, used, self.frame.shape, self.frame.dtype)
+        agent = jax.eval_shape(lambda: self.programs.stack(self.programs.init()))
+        return {
+            **{name: Spec((cells,), np.int64) for name in ("step", "diverged")},
+            **{f"replay.{name}": Spec(*shape) for name, shape in replay.items()},
+            **tensors.specs_of({"agent": agent}),
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> State:
+        """A saved state, in new episodes: an environment's own state cannot be saved.
+
+        The seeds of the new episodes are a function of seed and step.
+        """
+        state = self._blank()
+        state.step, state.diverged = arrays["step"].copy(), arrays["diverged"].copy()
+        agent = tensors.unflatten({"agent": state.agent}, arrays)["agent"]
+        state.held = self.programs.unstack(agent)
+        start = "replay."
+        state.replay.fill(
+            {n.removeprefix(start): x for n, x in arrays.items() if n.startswith(start)}
+        )
+        state.failures = {int(cell): str(why) for cell, why in notes["stopped"].items()}
+        state.kept = {cell: self.programs.take(state.held, cell) for cell in state.failures}
+        fresh = [int(draw.integers(2**31)) for draw in generators(self.seeds, int(state.step[0]))]
+        self.envs.failures.update(state.failures)
+        state.replay.restart(state.alive, self.envs.reset(fresh))
+        self._note_failures(state)
+        return state
+
+    def train(self, state: State, tick: Tick) -> Iterator[Period]:
+        """The state passed in is changed."""
+        schedule, period = self.schedule, self.schedule.train_period
+        try:
+            for shape in periods(schedule, int(state.step[0])):
+                losses: list[Any] = []
+                length = (shape.idle + shape.updates) * period
+                for step in range(int(state.step[0]), int(state.step[0]) + length):
+                    self._environment_step(state, step)
+                    if (step + 1) % period == 0 and step + 1 > schedule.warmup:
+                        losses += [self._update(state, step, i) for i in range(schedule.updates)]
+                    tick(step + 1)
+                metrics = self._close_period(state, losses, shape.copy)
+                params = state.agent.params
+                yield Period(int(state.step[0]), state, params, metrics, dict(state.failures))
+        finally:
+            self.envs.close()
+            del self.envs
+
+    def evaluate(
+        self, params: Params, episodes: int, greedy: bool, seed: int = 0
+    ) -> Float[np.ndarray, "cells episodes"]:
+        """In environments of their own."""
+        envs, held = self.make_envs(len(self.seeds)), self.programs.unstack(params)
+        try:
+            policy = lambda seen: self.programs.policy(held, seen)  # noqa: E731
+            return evaluate_host(envs, policy, self.stack, episodes, greedy, seed)
+        finally:
+            envs.close()
+
+    def _environment_step(self, state: State, step: int) -> None:
+        observation = state.replay.current()
+        action = np.asarray(self.programs.act(state.held, observation, step))
+        moves = self.envs.step(action)
+        state.step += 1
+        self._note_failures(state)
+        reward = np.clip(moves.reward, -1, 1) if self.schedule.clip_rewards else moves.reward
+        state.replay.add(
+            state.alive,
+            action,
+            reward,
+            moves.terminated,
+            moves.truncated & ~moves.terminated,
+            moves.over,
+            moves.final,
+            moves.observation,
+        )
+        state.episodes.add(moves.reward, moves.over & state.alive)
+
+    def _update(self, state: State, step: int, i: int) -> Float[Cells, "cells"]:
+        """The i-th update after this step."""
+        draw = step + i * self.schedule.steps  # the same for no two updates
+        batch = state.replay.sample(generators(self.seeds, draw), self.schedule.batch)
+        state.held, loss = self.programs.update(state.held, batch, draw)
+        bad = ~np.isfinite(loss) & (state.diverged < 0)
+        state.diverged = np.where(bad, step + 1, state.diverged)
+        return loss
+
+    def _close_period(self, state: State, losses: list[Any], copy: bool) -> Metrics:
+        step, episodes = int(state.step[0]), state.episodes
+        for cell, kept in state.kept.items():  # a failed cell's column went on with old data
+            state.held = self.programs.put(state.held, cell, kept)
+        batch = state.replay.sample(generators(self.seeds, step), self.schedule.batch)
+        probed = self.programs.metrics(state.held, batch.observation)
+        numbers: dict[str, Any] = {
+            "episode_return": episodes.mean(episodes.returns),
+            "episode_length": episodes.mean(episodes.lengths),
+            "loss": np.mean(losses, 0) if losses else np.full(len(self.seeds), np.nan),
+            "epsilon": np.asarray(jax.vmap(epsilon_at, (None, 0))(jnp.asarray(step), self.hp)),
+            **{name: np.asarray(x) for name, x in probed.items()},
+        }
+        numbers = {name: np.where(state.alive, x, np.nan) for name, x in numbers.items()}
+        numbers |= {"step": state.step.copy(), "episodes": episodes.ended}
+        metrics = Metrics(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
+        episodes.clear()
+        if copy:
+            state.held = self.programs.copy_target(state.held)
+        return metrics
+
+    def _note_failures(self, state: State) -> None:
+        """Keep what a cell had learned when its environment failed."""
+        for cell, message in self.envs.failures.items():
+            if cell not in state.failures:
+                state.failures[cell] = f"stopped at step {int(state.step[0]):,}: {message}"
+                state.kept[cell] = self.programs.take(state.held, cell)
+        if not state.alive.any():
+            raise ValueError(f"every environment failed; the first {state.failures[0]}")

@@ -1,0 +1,83 @@
+"""The convolutional networks: MinAtar's (Table 2) and Atari's (Table 3)."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+
+from tsallax.networks.convolution import convolve
+from tsallax.networks.dense import Network, affine, dense, forward, normalise, normalised
+
+NATURE = ((8, 4, 32), (4, 2, 64), (3, 1, 64))  # size and stride of the windows, channels
+
+
+def minatar_conv(
+    observation: Sequence[int],
+    head: Sequence[int],
+    hidden: Sequence[int] = (128,),
+    channels: int = 16,
+    layer_norm: bool = False,
+) -> Network:
+    """One 3x3 convolution of stride 1, then fully connected: Conv 3x3x16 - FC128 in Table 2.
+
+    The convolution is a matrix product over patches: `vmap` over seeds would otherwise make a
+    grouped convolution, which is slow on a CPU.
+    """
+    height, width, planes = observation
+    rows, columns = height - 2, width - 2
+    sizes = (rows * columns * channels, *hidden, math.prod(head))
+
+    def init(key):
+        conv, *layers = dense(key, [(9 * planes, channels), *pairwise(sizes)])
+        return conv, layers
+
+    def apply(params, x):
+        conv, layers = params
+        x = x.astype(jnp.float32)
+        views = [x[i : i + rows, j : j + columns] for i in range(3) for j in range(3)]
+        patches = jnp.concatenate(views, -1).reshape(rows * columns, -1)
+        x = jax.nn.relu((normalised if layer_norm else affine)(conv, patches))
+        return forward(layers, x.reshape(-1), layer_norm).reshape(head)
+
+    return Network(init, apply)
+
+
+def nature(
+    observation: Sequence[int],
+    head: Sequence[int],
+    hidden: Sequence[int] = (512,),
+    layer_norm: bool = False,
+) -> Network:
+    """The network for Atari of Mnih et al. 2015: three convolutions, then FC512.
+
+    Bytes are divided by 255; images of floats are taken as they are.
+    """
+    rows, columns, planes = observation
+    sizes = []
+    for size, stride, channels in NATURE:
+        sizes.append((size * size * planes, channels))
+        rows, columns = ((n - size) // stride + 1 for n in (rows, columns))
+        planes = channels
+    if min(rows, columns) < 1:
+        raise ValueError(
+            f"images must be 36 x 36 or larger, not {observation[0]} x {observation[1]}"
+        )
+
+    widths = (rows * columns * planes, *hidden, math.prod(head))
+
+    def init(key):
+        layers = dense(key, [*sizes, *pairwise(widths)])
+        return layers[: len(sizes)], layers[len(sizes) :]
+
+    def apply(params, x):
+        convs, layers = params
+        x = x.astype(jnp.float32) / (255 if x.dtype == jnp.uint8 else 1)
+        for layer, (size, stride, _) in zip(convs, NATURE, strict=True):
+            kernel = layer.weight.reshape(size, size, x.shape[-1], -1)
+            x = convolve(x, kernel, stride)
+            x = jax.nn.relu((normalise(x) if layer_norm else x) + layer.bias[None, None])
+        return forward(layers, x.reshape(-1), layer_norm).reshape(head)
+
+    return Network(init, apply)

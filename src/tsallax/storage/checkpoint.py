@@ -1,0 +1,138 @@
+"""Checkpoints: everything that a run is, in files that cannot run code.
+
+A checkpoint is a folder with the arrays and a manifest. It is written under another name, synced
+and renamed: what bears the name `step-...` is whole. A damaged one is refused, whatever the damage.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tsallax.storage import tensors
+from tsallax.storage.files import Directory
+from tsallax.storage.tensors import Digest, Spec
+
+SCHEMA = 2
+FOLDER, ARRAYS, MANIFEST = "checkpoints", "state.safetensors", "manifest.json"
+LONGEST = 1 << 20  # bytes of a manifest
+KEEP = 2  # checkpoints of a run
+
+
+class Saved(NamedTuple):
+    """A checkpoint that was read."""
+
+    step: int
+    arrays: dict[str, np.ndarray]
+    about: dict[str, Any]
+
+
+def save(
+    run: Directory, step: int, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
+) -> None:
+    """Write a checkpoint into the run's folder, then drop all but the last ones.
+
+    `about` is what else a resume needs to know; it must be JSON.
+    """
+    with run.subfolder(FOLDER, create=True) as root:
+        _remove_leftovers(root)
+        name, part = f"step-{step:012d}", f".part-{step:012d}"
+        with root.subfolder(part, create=True) as new:
+            digest = tensors.write(new, ARRAYS, arrays)
+            body = {"schema": SCHEMA, "step": step, "arrays": digest._asdict(), "about": about}
+            new.write(MANIFEST, _manifest(body))
+            new.sync()
+        if root.has(name):  # of a run that went back behind it
+            _drop(root, name)
+        root.rename(part, name)
+        root.sync()
+        for old in _steps(root)[:-KEEP]:
+            _drop(root, old)
+
+
+def drop_after(run: Directory, step: int) -> None:
+    """Drop those that claim to be later: refused ones must not outlive what is saved next."""
+    if run.has(FOLDER):
+        with run.subfolder(FOLDER) as root:
+            for name in _steps(root):
+                if int(name.removeprefix("step-")) > step:
+                    _drop(root, name)
+
+
+def remove(run: Directory) -> None:
+    """Remove all checkpoints of a run."""
+    run.remove(FOLDER)
+
+
+def newest_first(run: Directory) -> list[str]:
+    """The names of a run's checkpoints."""
+    if not run.has(FOLDER):
+        return []
+    with run.subfolder(FOLDER) as root:
+        return _steps(root)[::-1]
+
+
+def load(run: Directory, name: str, expected: Mapping[str, Spec]) -> Saved:
+    """A checkpoint with exactly the `expected` arrays; else a `ValueError` of one line."""
+    body = read_manifest(run, name)
+    try:
+        with run.subfolder(FOLDER) as root, root.subfolder(name) as folder:
+            arrays = tensors.read(folder, ARRAYS, expected, Digest(**body["arrays"]))
+    except (ValueError, OSError) as error:
+        raise ValueError(f"checkpoint {name}: {error}") from None
+    return Saved(body["step"], arrays, body["about"])
+
+
+def read_manifest(run: Directory, name: str) -> dict[str, Any]:
+    """The manifest of a checkpoint, if it is what this version writes, byte for byte."""
+    try:
+        with run.subfolder(FOLDER) as root, root.subfolder(name) as folder:
+            text = folder.read(MANIFEST, LONGEST)
+        body = json.loads(text)["body"]
+        schema, whole = body["schema"], text == _manifest(body)
+    except (ValueError, KeyError, TypeError, RecursionError, OSError):
+        raise ValueError(f"checkpoint {name} has no whole {MANIFEST}") from None
+    if schema != SCHEMA:
+        found = str(schema)[:20]
+        raise ValueError(f"checkpoint {name} has schema {found}; this version reads {SCHEMA}")
+    if not whole or not _is_body(body) or name != f"step-{body['step']:012d}":
+        raise ValueError(f"checkpoint {name} is damaged: its manifest does not agree")
+    return body
+
+
+def _is_body(body: Any) -> bool:
+    arrays, about = body.get("arrays"), body.get("about")
+    return (
+        body.keys() == {"schema", "step", "arrays", "about"}
+        and type(body["step"]) is int
+        and isinstance(arrays, dict)
+        and {name: type(x) for name, x in arrays.items()} == {"size": int, "sha256": str}
+        and isinstance(about, dict)
+    )
+
+
+def _manifest(body: Mapping[str, Any]) -> bytes:
+    """The body with its own sha256, in the one form that is accepted."""
+    inner = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(inner.encode()).hexdigest()
+    return f'{{"body":{inner},"sha256":"{digest}"}}\n'.encode()
+
+
+def _steps(root: Directory) -> list[str]:
+    return [name for name in root.names() if re.fullmatch(r"step-\d{12}", name)]
+
+
+def _drop(root: Directory, name: str) -> None:
+    """Under another name first, so that a half-deleted checkpoint is none."""
+    root.rename(name, f".old-{name}")
+    root.remove(f".old-{name}")
+
+
+def _remove_leftovers(root: Directory) -> None:
+    """Remove what an interrupted save left."""
+    for name in root.names():
+        if re.fullmatch(r"\.(part|old)-.*", name):
+            root.remove(name)

@@ -1,0 +1,198 @@
+"""A folder that was named, and the files in it: the only place that opens, writes or removes them.
+
+The folder is held open, and its entries are reached through its descriptor. An entry is opened only
+if it is a regular file or, for a subfolder, a folder: never through a symbolic link, never a pipe
+or a device. So whatever a folder from a stranger contains, nothing outside it is read, written or
+removed. A system without such descriptors (Windows) checks each entry by its path instead.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+
+BY_DESCRIPTOR = {os.open, os.mkdir, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe must not wait for its other end
+BINARY = getattr(os, "O_BINARY", 0)
+
+
+class Directory:
+    """The entries of one folder, by their names.
+
+    Args:
+        path: the folder. It may itself be a link: it is what the user named.
+        create: make it, and its parents, if it is not there.
+        parent: the open folder that contains it, for a subfolder.
+    """
+
+    def __init__(self, path: Path, create: bool = False, parent: "Directory | None" = None):
+        self.path = path
+        at = {"dir_fd": parent.descriptor} if parent and BY_DESCRIPTOR else {}
+        target = path.name if at else path
+        if create and parent is None:
+            path.mkdir(parents=True, exist_ok=True)
+        elif create:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(target, **at)  # noqa: PTH102 (Path has no descriptors)
+        if parent and not stat.S_ISDIR(parent._status(path.name).st_mode):
+            raise ValueError(f"{path.name} is not a folder")
+        self.descriptor = -1
+        self.lock_file: FileIO | None = None  # where a folder cannot be locked itself
+        if BY_DESCRIPTOR:
+            no_link = NO_LINK if parent else 0
+            self.descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | no_link, **at)
+        elif not path.is_dir():
+            raise NotADirectoryError(f"{path} is not a folder")
+
+    def __enter__(self) -> "Directory":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self.lock_file is not None:
+            self.lock_file.close()
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def names(self) -> list[str]:
+        place = self.descriptor if BY_DESCRIPTOR else self.path
+        return sorted(os.listdir(place))  # noqa: PTH208 (Path has no descriptors)
+
+    def has(self, name: str) -> bool:
+        """Whether there is an entry of this name, of whatever kind."""
+        try:
+            self._status(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def subfolder(self, name: str, create: bool = False) -> "Directory":
+        """A folder inside this one, never one that a link points to."""
+        return Directory(self.path / _plain(name), create, self)
+
+    def open(self, name: str) -> FileIO:
+        """Open a regular file for reading."""
+        return self._open(name, os.O_RDONLY, "rb")
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The bytes of a regular file, which must be at most `limit`."""
+        with self.open(name) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > limit:
+                raise ValueError(f"{name} has {size:,} bytes; at most {limit:,} are read")
+            return file.read(limit)
+
+    def create(self, name: str) -> FileIO:
+        """Open a new file for writing; it must not exist."""
+        return self._open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, "wb")
+
+    def open_or_create(self, name: str) -> FileIO:
+        """Open a file for reading and writing; it is created if it is not there."""
+        return self._open(name, os.O_RDWR | os.O_CREAT, "r+b")
+
+    def append(self, name: str, data: bytes) -> None:
+        """Write at the end of a file, which is created if it is not there."""
+        with self._open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, "ab") as file:
+            write_all(file, data)
+
+    @contextlib.contextmanager
+    def replacing(self, name: str) -> Iterator[FileIO]:
+        """A new file that takes this name, once it is whole and on the disk."""
+        part = f"{_plain(name)}.part"
+        self.remove(part)
+        with self.create(part) as file:
+            yield file
+            os.fsync(file.fileno())
+        self.rename(part, name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file so that a reader finds the old one or the new one, nothing in between."""
+        with self.replacing(name) as file:
+            write_all(file, data)
+
+    def size(self, name: str) -> int:
+        """Bytes of a regular file."""
+        found = self._status(name)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{name} is not a regular file")
+        return found.st_size
+
+    def truncate(self, name: str, size: int) -> None:
+        with self._open(name, os.O_WRONLY, "wb") as file:
+            os.ftruncate(file.fileno(), size)
+
+    def sync(self, *names: str) -> None:
+        """Wait until these files are on the disk, or without a name the folder itself."""
+        for name in names:
+            # A file without write access cannot be synced on every system.
+            with self._open(name, os.O_RDWR, "r+b") as file:
+                os.fsync(file.fileno())
+        if not names and BY_DESCRIPTOR:
+            os.fsync(self.descriptor)
+
+    def rename(self, old: str, new: str) -> None:
+        old, new = _plain(old), _plain(new)
+        if BY_DESCRIPTOR:
+            os.replace(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        else:
+            (self.path / old).replace(self.path / new)
+
+    def remove(self, name: str) -> None:
+        """Delete an entry if it is there; of a link the link itself, of a folder all of it."""
+        if not self.has(name):
+            return
+        place, at = self._at(name)
+        if not stat.S_ISDIR(self._status(name).st_mode):
+            os.unlink(*place, **at)
+        elif BY_DESCRIPTOR:
+            shutil.rmtree(name, dir_fd=self.descriptor)
+        else:
+            shutil.rmtree(self.path / name)
+
+    def _at(self, name: str) -> tuple[tuple[str | Path], dict[str, int]]:
+        """The arguments that name an entry for a function of `os`."""
+        if BY_DESCRIPTOR:
+            return (_plain(name),), {"dir_fd": self.descriptor}
+        return (self.path / _plain(name),), {}
+
+    def _status(self, name: str) -> os.stat_result:
+        place, at = self._at(name)
+        return os.stat(*place, follow_symlinks=False, **at)
+
+    def _open(self, name: str, flags: int, mode: str) -> FileIO:
+        place, at = self._at(name)
+        if not NO_LINK and self.has(name) and not stat.S_ISREG(self._status(name).st_mode):
+            raise ValueError(f"{name} is not a regular file")
+        try:
+            number = os.open(*place, flags | NO_LINK | NO_WAIT | BINARY, 0o666, **at)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if self.has(name) and not stat.S_ISREG(self._status(name).st_mode):
+                raise ValueError(f"{name} is not a regular file") from None
+            raise type(error)(error.errno, error.strerror, str(self.path / name)) from None
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise ValueError(f"{name} is not a regular file")
+        return FileIO(number, mode)
+
+
+def write_all(file: FileIO, data: bytes | memoryview) -> None:
+    """Write all of the bytes: one call may write only a part."""
+    view = memoryview(data)
+    while len(view):
+        view = view[file.write(view) :]
+
+
+def _plain(name: str) -> str:
+    """A name that cannot leave the folder."""
+    if not name or name in (".", "..") or Path(name).name != name:
+        raise ValueError(f"{name!r} is not the name of a file")
+    return name

@@ -1,0 +1,281 @@
+"""A run's folder: what it was asked to do, what it measured, what it learned.
+
+The configuration is plain JSON here; what its fields mean is the business of `tsallax.training`.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import platform
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tsallax._version import __version__
+from tsallax.storage import checkpoint, tensors
+from tsallax.storage.files import Directory
+from tsallax.storage.lock import BusyError, is_unlocked, lock
+from tsallax.storage.tables import METRICS, TIMING, append_rows
+from tsallax.storage.tensors import Digest, Spec
+
+SCHEMA, READABLE = 3, (2, 3)
+LONGEST = 1 << 24  # bytes of a run.json
+STATUS = ("running", "done", "stopped", "failed")
+RUN, WEIGHTS, CURVES = "run.json", "weights.safetensors", "curves.png"
+
+
+class About(NamedTuple):
+    """What `run.json` says, of a schema that this version reads."""
+
+    schema: int
+    status: str
+    config: dict[str, Any]
+    everything: dict[str, Any]
+
+
+class RunFolder:
+    """Written as the run goes on. `run.json` says `done` only when all the rest is there.
+
+    One process at a time: the system drops the lock of one that died.
+
+    Args:
+        path: the folder; new or empty, unless it is to be resumed.
+        config: as JSON has it.
+        cells: seed and numbers of each cell.
+        columns: the names of the metrics.
+        varied: the numbers that differ between the cells.
+        resume: continue in a folder that holds this very run, unfinished.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        config: Mapping[str, Any],
+        cells: Sequence[Mapping[str, Any]],
+        columns: Sequence[str],
+        varied: Sequence[str],
+        resume: bool = False,
+    ):
+        if not resume and path.exists() and not _is_free(path):
+            raise FileExistsError(f"{path} is not empty: choose another folder, or remove it")
+        self.path, self.config, self.cells = path, plain(config), cells
+        self.columns, self.varied = tuple(columns), tuple(varied)
+        self.folder = Directory(path, create=True)
+        self.about: dict[str, Any] = {}
+        try:
+            lock(self.folder)
+            if resume and status(path, self.config) == "done":
+                raise BusyError(f"{path} was just finished by another process")
+            self.about = self._first_words(resume)
+            self._write_about()
+            if not resume:
+                self.restart()
+        except BaseException:
+            self.folder.close()
+            raise
+
+    def _first_words(self, resume: bool) -> dict[str, Any]:
+        packages = ("jax", "jaxlib", "numpy", "optax")
+        about = {
+            "schema": SCHEMA,
+            "status": "running",
+            "config": self.config,
+            "cells": list(self.cells),
+            "command": sys.argv,
+            "versions": {
+                "tsallax": __version__,
+                "python": platform.python_version(),
+                **{name: version(name) for name in packages},
+            },
+        }
+        if resume:  # the weights of where it was stopped are still there
+            about |= {n: x for n, x in read_about(self.path).everything.items() if n == "files"}
+        return about
+
+    def restart(self) -> None:
+        """Begin with empty tables."""
+        for name in (METRICS, TIMING):
+            self.folder.remove(name)
+        append_rows(self.folder, METRICS, [["seed", *self.varied, *self.columns, "eval_return"]])
+        append_rows(self.folder, TIMING, [["step", "seconds", "steps_per_second"]])
+
+    def add_metrics(self, metrics: Sequence[Any], evaluation: np.ndarray | None) -> None:
+        """One row per cell: tidy, so that `pandas.read_csv` is all it takes."""
+        rows = []
+        for i, cell in enumerate(self.cells):
+            values = [str(np.asarray(x)[i]) for x in metrics]
+            score = "" if evaluation is None else repr(float(evaluation[i].mean()))
+            rows.append([cell["seed"], *(cell[n] for n in self.varied), *values, score])
+        append_rows(self.folder, METRICS, rows)
+
+    def add_timing(self, step: int, seconds: float, speed: float) -> None:
+        """Apart from the metrics, which are equal to the bit when a run is repeated."""
+        append_rows(self.folder, TIMING, [[step, f"{seconds:.3f}", f"{speed:.1f}"]])
+
+    def add_failures(self, failures: Mapping[int, str]) -> None:
+        """Note the cells whose environment failed, and how, in `run.json`."""
+        if failures:
+            self.about["stopped"] = {str(cell): why for cell, why in failures.items()}
+            self._write_about()
+
+    def save_checkpoint(
+        self, step: int, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]
+    ) -> None:
+        """Save everything, so that the run can be resumed from here."""
+        sizes = {name: self.folder.size(name) for name in (METRICS, TIMING)}
+        self.folder.sync(*sizes)
+        about = {"run": dict(notes), "sizes": sizes, "config": digest_of(self.config)}
+        checkpoint.save(self.folder, step, arrays, about)
+
+    def last_checkpoint(
+        self, expected: Callable[[dict[str, Any]], Mapping[str, Spec]]
+    ) -> tuple[checkpoint.Saved | None, list[str]]:
+        """The newest checkpoint that is whole and of this run, and why newer ones were refused.
+
+        The tables are cut back to what they were then, and refused checkpoints are dropped.
+        """
+        saved, refused = None, []
+        for name in checkpoint.newest_first(self.folder):
+            try:
+                about = checkpoint.read_manifest(self.folder, name)["about"]
+                if not _is_checkpoint_of_run(about):
+                    raise ValueError(f"checkpoint {name} is no run's: its manifest says too little")
+                if about["config"] != digest_of(self.config):
+                    raise ValueError(f"checkpoint {name} is of another configuration")
+                saved = checkpoint.load(self.folder, name, expected(about["run"]))
+                break
+            except ValueError as error:
+                refused.append(str(error))
+        checkpoint.drop_after(self.folder, -1 if saved is None else saved.step)
+        if saved is None:
+            self.restart()
+        else:
+            self._rewind(saved.about["sizes"])
+        return saved, refused
+
+    def _rewind(self, sizes: Mapping[str, int]) -> None:
+        for name in (METRICS, TIMING):
+            if self.folder.size(name) < sizes[name]:
+                raise ValueError(f"{name} is shorter than the checkpoint says it was")
+            self.folder.truncate(name, sizes[name])
+
+    def save_weights(self, params: Any) -> None:
+        """Save the weights; `run.json` will say what they are, byte for byte."""
+        digest = tensors.write(self.folder, WEIGHTS, tensors.flatten(params))
+        self.about["files"] = {WEIGHTS: digest._asdict()}
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put another file into the folder, such as a picture."""
+        self.folder.write(name, data)
+
+    def close(self, status: str) -> None:
+        """Say how the run ended. `done` needs no checkpoints any more: all else is on the disk."""
+        try:
+            self.about["status"] = status
+            if status == "done":
+                self.folder.sync(*(n for n in (METRICS, TIMING) if self.folder.has(n)))
+            self._write_about()
+            if status == "done":
+                self.folder.sync()
+                with contextlib.suppress(OSError):  # of no use any more, and no harm
+                    checkpoint.remove(self.folder)
+        finally:
+            self.folder.close()
+
+    def _write_about(self) -> None:
+        self.folder.write(RUN, (json.dumps(plain(self.about), indent=2) + "\n").encode())
+
+
+def _is_free(path: Path) -> bool:
+    """Empty, or left by a run that could not write its first file."""
+    return path.is_dir() and {found.name for found in path.iterdir()} <= {f"{RUN}.part"}
+
+
+def digest_of(config: Mapping[str, Any]) -> str:
+    """A name for a configuration: equal for equal ones, whatever the order of their fields."""
+    return hashlib.sha256(json.dumps(plain(config), sort_keys=True).encode()).hexdigest()
+
+
+def status(path: Path, config: Mapping[str, Any]) -> str | None:
+    """How far this very run is, if the folder holds it."""
+    try:
+        about = read_about(path)
+    except (ValueError, OSError):
+        return None
+    same = about.schema == SCHEMA and digest_of(about.config) == digest_of(config)
+    return about.status if same else None
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether no process has the folder, so that a run that says `running` is not."""
+    with Directory(path) as folder:
+        return is_unlocked(folder)
+
+
+def read_about(path: Path) -> About:
+    """`run.json`: of a schema that is read here and with a status, the rest unchecked."""
+    if not path.is_dir():
+        raise FileNotFoundError(f"there is no folder {path}")
+    with Directory(path) as folder:
+        if not folder.has(RUN):
+            raise FileNotFoundError(f"{path} is not a run's folder: it has no {RUN}")
+        try:
+            about = json.loads(folder.read(RUN, LONGEST), object_pairs_hook=_without_duplicates)
+            schema, config, state = about["schema"], about["config"], about["status"]
+            if not isinstance(config, dict) or state not in STATUS or type(schema) is not int:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise ValueError(f"{path} has a damaged {RUN}") from None
+    if schema not in READABLE:
+        versions = about.get("versions")
+        writer = versions.get("tsallax") if isinstance(versions, dict) else "?"
+        raise ValueError(
+            f"{path} has schema {str(schema)[:20]}, for tsallax {str(writer)[:20]}; "
+            f"this is {__version__} and reads {', '.join(map(str, READABLE))}"
+        )
+    return About(schema, state, config, about)
+
+
+def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found = list(pairs)
+    if len({name for name, _ in found}) < len(found):
+        raise ValueError
+    return dict(found)
+
+
+def load_weights(path: Path, about: About, like: Any) -> Any:
+    """The weights of a run's folder, in the structure of `like`; refused if anything differs."""
+    try:
+        wanted = Digest(**about.everything["files"][WEIGHTS])
+    except (KeyError, TypeError):
+        raise ValueError(f"{path} has no weights that {RUN} knows of") from None
+    with Directory(path) as folder:
+        arrays = tensors.read(folder, WEIGHTS, tensors.specs_of(like), wanted)
+    return tensors.unflatten(like, arrays)
+
+
+def _is_checkpoint_of_run(about: dict[str, Any]) -> bool:
+    """Whether it has the shape of what `save_checkpoint` writes."""
+    sizes, notes = about.get("sizes"), about.get("run")
+    return (
+        isinstance(about.get("config"), str)
+        and isinstance(notes, dict)
+        and isinstance(notes.get("stopped", {}), dict)
+        and isinstance(sizes, dict)
+        and sizes.keys() == {METRICS, TIMING}
+        and all(type(size) is int and size >= 0 for size in sizes.values())
+    )
+
+
+def plain(value: Any) -> Any:
+    """JSON has no infinity: it is written as a word that `float` reads."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value

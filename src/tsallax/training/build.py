@@ -1,0 +1,270 @@
+"""From a configuration to a learner: the one place that puts the parts together."""
+
+import math
+import os
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tsallax import envs
+from tsallax.agents import Agent, make_agent
+from tsallax.envs.base import Environment
+from tsallax.learners import Learner
+from tsallax.learners.cells import check_devices
+from tsallax.learners.schedule import Schedule
+from tsallax.networks import Network, make_network, output_shape
+from tsallax.operators import get_algorithm, make_hparams
+from tsallax.storage.tensors import header
+from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
+from tsallax.types import HParams, Number
+
+MOST_ACTIONS = 128  # the ring on the device stores one in a byte
+
+
+class Cell(NamedTuple):
+    """One column of a run: a seed with its numbers."""
+
+    seed: int
+    numbers: dict[str, float]
+
+    def label(self, names: list[str]) -> str:
+        return " ".join([f"seed {self.seed}", *(f"{n}={self.numbers[n]:g}" for n in names)])
+
+
+class Run(NamedTuple):
+    """A configuration and what it stands for. The leading axis of every array is the cells."""
+
+    config: Config
+    cells: list[Cell]
+    learner: Learner
+    agent: Agent
+    hp: HParams
+    observation: jax.ShapeDtypeStruct
+
+    @property
+    def labels(self) -> list[str]:
+        return [cell.label(varied(self.config)) for cell in self.cells]
+
+
+def make_run(config: Config, network: Network | None = None, devices: int = 1) -> Run:
+    """Build the learner of a resolved configuration.
+
+    Args:
+        config: the configuration.
+        network: a user's own pair, if it is not the configuration's.
+        devices: of this host, among which the cells of a compiled run are shared out.
+    """
+    cells = make_cells(config)
+    hp = stack_hparams(config, cells)
+    seeds = [cell.seed for cell in cells]
+    make = _on_device if config.loop == "compiled" else _on_host
+    learner, agent, observation = make(config, hp, seeds, network, devices)
+    return Run(config, cells, learner, agent, hp, observation)
+
+
+def _on_device(
+    config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
+):
+    from tsallax.learners import parallel, replay_device
+    from tsallax.learners.device import DeviceLearner
+
+    check_devices(len(seeds), devices)
+    names = envs.CONSTRUCTORS.get(config.env), *filter(callable, get_algorithm(config.algo))
+    env, observation, agent, loop = _device_parts(shape_of(config), closed_q(hp.q), network, names)
+    if config.learner == "parallel":
+        periods = partial(parallel.plan, rollouts_of(config))
+    else:
+        periods = partial(replay_device.plan, schedule_of(config))
+    copies = config.num_envs or 1
+    learner = DeviceLearner(loop, periods, env, agent, hp, seeds, devices, copies)
+    return learner, agent, observation
+
+
+@lru_cache(maxsize=32)
+def _device_parts(
+    config: Config, q: float | None, network: Network | None, names: tuple[Any, ...]
+) -> tuple[Environment, jax.ShapeDtypeStruct, Agent, Any]:
+    """What runs of the same shape share, so that one process compiles it once.
+
+    `names` is what the names of the configuration stand for: in a notebook that may change.
+    """
+    del names
+    from tsallax.learners import parallel, replay_device
+    from tsallax.replay import make_ring
+
+    env = envs.make(config.env, **config.env_options)
+    if env.num_actions > MOST_ACTIONS:
+        raise ValueError(f"{env.id} has {env.num_actions} actions; {MOST_ACTIONS} can be stored")
+    observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
+    agent, head = agent_of(config, q, observation, env.num_actions, network)
+    if config.learner == "parallel":
+        return env, observation, agent, parallel.make_loop(env, agent, rollouts_of(config))
+    # The values of every stored state are kept; their quantiles would fill the memory.
+    ring, schedule = make_ring(config.buffer, env.time_limit), schedule_of(config)
+    loop = replay_device.make_loop(env, agent, ring, schedule, reuse=len(head) == 1)
+    return env, observation, agent, loop
+
+
+def _on_host(config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int):
+    from tsallax.learners.replay_host import ReplayOnHost
+
+    if devices > 1:
+        raise ValueError("several devices are for environments that are compiled: `tsallax list`")
+    make_envs = partial(
+        envs.make_host, config.env, timeout=config.env_timeout, **config.env_options
+    )
+    one = make_envs(n=1)
+    frame, num_actions = one.observation, len(one.action_names)
+    one.close()
+    stack = (config.stack,) if config.stack else ()
+    observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
+    shape = replace(shape_of(config), env="")  # programs do not depend on it
+    names = tuple(filter(callable, get_algorithm(config.algo)))
+    agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
+    # `vmap` would make a grouped convolution, which is slow on a CPU.
+    apart = config.network == "nature" and jax.default_backend() == "cpu"
+    learner = ReplayOnHost(
+        lambda n: make_envs(n=n), frame, agent, hp, seeds, schedule_of(config), config.buffer,
+        config.stack, apart,
+    )  # fmt: skip
+    return learner, agent, observation
+
+
+@lru_cache(maxsize=32)
+def _host_agent(config, q, observation, num_actions, network, names) -> Agent:
+    """The same for runs of the same shape, so that one process compiles its programs once."""
+    del names
+    return agent_of(config, q, observation, num_actions, network)[0]
+
+
+def schedule_of(config: Config) -> Schedule:
+    return Schedule(
+        config.steps,
+        config.batch,
+        config.train_period,
+        config.target_period,
+        config.warmup,
+        config.updates,
+        config.clip_rewards,
+    )
+
+
+def rollouts_of(config: Config) -> Any:
+    from tsallax.learners.parallel import Rollouts
+
+    return Rollouts(
+        config.steps,
+        config.num_envs,
+        config.rollout,
+        config.epochs,
+        config.minibatches,
+        config.target_period,
+        config.clip_rewards,
+        config.frozen_bonus,
+    )
+
+
+def shape_of(config: Config) -> Config:
+    """Without what the compiled program is given: numbers, seeds and how long it runs.
+
+    Of the bound on the gradient, whether there is one.
+    """
+    own = {"seeds": 1, "first_seed": 0, "steps": 0, "warmup": 0, "tag": "", "random_warmup": False}
+    own |= {"save_seconds": 0.0, "save_steps": 0, "eval_every": 0, "epsilon_fraction": 0.0}
+    own["max_grad_norm"] = (1.0 if clips_gradient(config) else math.inf,)
+    return replace(config, **{**dict.fromkeys(NUMBERS, ()), **own})
+
+
+def clips_gradient(config: Config) -> bool:
+    return any(map(math.isfinite, config.max_grad_norm))
+
+
+def closed_q(q: Number) -> float | None:
+    """The q of all cells, if they share one for which the policy has a closed form."""
+    found = set(np.atleast_1d(np.asarray(q)).tolist())
+    return found.pop() if len(found) == 1 and found <= CLOSED else None
+
+
+def agent_of(
+    config: Config,
+    q: float | None,
+    observation: jax.ShapeDtypeStruct,
+    num_actions: int,
+    network: Network | None,
+) -> tuple[Agent, tuple[int, ...]]:
+    """The agent, and the shape of its network's output."""
+    if network is None:
+        if config.network == "own":
+            raise ValueError("this run has a network of its own: give it in Python, as `network`")
+        head = (num_actions, *((config.quantiles,) if config.head == "quantile" else ()))
+        network = make_network(
+            config.network,
+            observation.shape,
+            head,
+            config.hidden,
+            stacked=bool(config.stack),
+            layer_norm=config.layer_norm,
+        )
+    head = output_shape(network, observation)
+    if len(head) not in (1, 2) or head[0] != num_actions:
+        raise ValueError(
+            f"the network's output has the shape {head}; {config.env} needs ({num_actions},), "
+            f"or ({num_actions}, quantiles)"
+        )
+    agent = make_agent(
+        network,
+        get_algorithm(config.algo),
+        method=config.policy,
+        q=q,
+        optimiser=config.optimiser,
+        optimiser_eps=config.optimiser_eps,
+        loss=config.loss,
+        acting=config.acting,
+        shared_draw=config.sal_draw == "update",
+        clip_gradient=clips_gradient(config),
+    )
+    return agent, head
+
+
+def make_cells(config: Config) -> list[Cell]:
+    """Every combination of the numbers with every seed, each with all numbers in effect."""
+    seeds = range(config.first_seed, config.first_seed + config.seeds)
+    every = [
+        {"k": 1.0 if numbers["q"] == 1 else 0.5, "log_weight": numbers["alpha"], **numbers}
+        for numbers in grid(config)
+    ]
+    return [Cell(seed, numbers) for numbers in every for seed in seeds]
+
+
+def stack_hparams(config: Config, cells: list[Cell]) -> HParams:
+    schedule = {
+        "epsilon_steps": config.epsilon_fraction * config.steps,
+        "random_steps": config.warmup if config.random_warmup else 0,
+        "total_steps": config.steps,
+    }
+    rows = [make_hparams(config.algo, **schedule, **cell.numbers) for cell in cells]
+    return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, jnp.float32) for v in x]), *rows)
+
+
+def check_memory(run: Run) -> None:
+    """Refuse what this machine cannot hold, or no file, before anything is allocated."""
+    expected = run.learner.layout({})
+    header(expected)
+    needed, there = sum(spec.nbytes for spec in expected.values()), memory()
+    if there and needed > there:
+        raise ValueError(
+            f"this run needs {needed / 1e9:,.1f} GB, the machine has {there / 1e9:,.1f}: "
+            "fewer seeds, or a smaller buffer or network"
+        )
+
+
+def memory() -> int:
+    """Bytes of this machine's memory; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0

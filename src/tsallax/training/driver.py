@@ -1,0 +1,187 @@
+"""A run into its folder: from its last checkpoint if there is one, to the end or to a stop."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from tsallax.learners import Period
+from tsallax.learners.schedule import Metrics
+from tsallax.storage.run_folder import RunFolder, status
+from tsallax.training.build import Run
+from tsallax.training.config import varied
+from tsallax.training.stored_config import to_json
+
+RECENT = 10  # periods whose mean return a run ends with
+
+
+class Progress(NamedTuple):
+    """What one period left, as those who watch a run see it."""
+
+    period: Period
+    evaluation: Float[np.ndarray, "cells episodes"] | None
+    speed: float  # environment steps per second, of all cells together
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """Sees a run while it is trained."""
+
+    def begin_at(self, step: int) -> None:
+        """Called first, with the step that the run starts or resumes from."""
+
+    def tick(self, step: int) -> None:
+        """Called now and then between two periods, where the learner can."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Called after each period."""
+
+
+class Silent:
+    """A watcher that shows nothing."""
+
+    def begin_at(self, step: int) -> None: ...
+    def tick(self, step: int) -> None: ...
+    def __call__(self, progress: Progress) -> None: ...
+
+
+class Ending(NamedTuple):
+    status: str  # done or stopped
+    returns: list[np.ndarray]  # of each cell, in the last periods
+
+
+class Speed:
+    """Environment steps per second since the first period, which was compiled on the way."""
+
+    def __init__(self, cells: int):
+        self.cells = cells
+        self.first: tuple[float, int] | None = None
+
+    def __call__(self, step: int) -> float:
+        now = time.monotonic()
+        if self.first is None:
+            self.first = now, step
+            return 0.0
+        since, first = self.first
+        return (step - first) * self.cells / max(now - since, 1e-9)
+
+
+class Interrupt:
+    """The first SIGINT or SIGTERM ends the run after the period under way, another at once."""
+
+    def __init__(self, tell: Callable[[], None] = lambda: None) -> None:
+        self.asked, self.tell = False, tell
+
+    def __enter__(self) -> "Interrupt":
+        self.old = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def _note(self, *_: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        self.tell()
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.old.items():
+            signal.signal(number, handler)
+
+
+def periods(run: Run, state: Any, watcher: Watcher) -> Iterator[Progress]:
+    """Train from `state`, which is used up, to the end; evaluate where that was asked for."""
+    config, every = run.config, run.config.eval_every
+    before, speed = int(state.step[0]), Speed(len(run.cells))
+    watcher.begin_at(before)
+    for period in run.learner.train(state, watcher.tick):
+        evaluation = None
+        if every and (period.step // every > before // every or period.step == config.steps):
+            greedy = config.eval_acting == "argmax"
+            evaluation = run.learner.evaluate(period.params, config.eval_episodes, greedy)
+        before = period.step
+        progress = Progress(period, evaluation, speed(period.step))
+        watcher(progress)
+        yield progress
+
+
+def train_into(
+    run: Run,
+    path: Path,
+    watcher: Watcher,
+    asked: Callable[[], bool] = lambda: False,
+    picture: Callable[[Path], bytes] | None = None,
+    say: Callable[[str], None] = print,
+) -> Ending:
+    """Train a run in its folder, new or resumed.
+
+    Args:
+        run: what to train.
+        path: its folder, which is not `done` yet.
+        watcher: sees each period.
+        asked: whether to stop; heard after each period.
+        picture: draws `curves.png` from the folder, at the end.
+        say: told where a resumed run continues.
+    """
+    resumed = status(path, to_json(run.config)) is not None
+    folder = make_folder(path, run, resumed)
+    try:
+        state = resume(run, folder, say) if resumed else run.learner.start()
+        ending, params = _train(run, folder, state, watcher, asked)
+        if params is not None:
+            folder.save_weights(params)
+            if picture:
+                folder.write("curves.png", picture(path))
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            folder.close("failed")
+        raise
+    folder.close(ending.status)
+    return ending
+
+
+def make_folder(path: Path, run: Run, resume: bool = False) -> RunFolder:
+    cells = [{"seed": cell.seed, **cell.numbers} for cell in run.cells]
+    numbers = varied(run.config)
+    return RunFolder(path, to_json(run.config), cells, Metrics._fields, numbers, resume)
+
+
+def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
+    """The state of the last whole checkpoint, and the metrics as they were then."""
+    saved, refused = folder.last_checkpoint(run.learner.layout)
+    for why in refused:
+        say(f"tsallax: {why}")
+    if saved is None:
+        say(f"{folder.path} has no checkpoint: the run starts from the beginning")
+        return run.learner.start()
+    say(f"{folder.path} resumes from step {saved.step:,}")
+    return run.learner.restore(saved.arrays, saved.about["run"])
+
+
+def _train(
+    run: Run, folder: RunFolder, state: Any, watcher: Watcher, asked: Callable[[], bool]
+) -> tuple[Ending, Any]:
+    config, ended, params = run.config, "done", None
+    recent: list[np.ndarray] = []
+    begin = saved = time.monotonic()
+    saved_step = int(state.step[0])
+    for period, evaluation, speed in periods(run, state, watcher):
+        step, params = period.step, period.params
+        folder.add_metrics(period.metrics, evaluation)
+        folder.add_failures(period.failures)
+        folder.add_timing(step, time.monotonic() - begin, speed)
+        recent = [*recent[1 - RECENT :], np.asarray(period.metrics.episode_return)]
+        if step == config.steps:
+            break
+        stop = asked()
+        due = config.save_seconds and time.monotonic() - saved >= config.save_seconds
+        if stop or (due and step - saved_step >= config.save_steps):
+            folder.save_checkpoint(step, *run.learner.save(period.state))
+            saved, saved_step = time.monotonic(), step
+        if stop:
+            ended = "stopped"
+            break
+    return Ending(ended, recent), params

@@ -1,0 +1,74 @@
+"""A configuration as `run.json` has it, and back: also from folders of older versions."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+from tsallax.storage.run_folder import About, read_about
+from tsallax.training.config import FIELDS, NUMBERS, Config, resolve
+from tsallax.training.presets import OPTIMISER_EPS
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    return dataclasses.asdict(config)
+
+
+def from_json(fields: dict[str, Any], schema: int) -> Config:
+    """A resolved configuration; anything else is refused."""
+    try:
+        if schema < 3:
+            fields = _from_schema_2(fields)
+        if set(fields) != set(FIELDS):
+            odd = sorted(set(fields) ^ set(FIELDS))
+            raise ValueError(f"the configuration has other fields: {', '.join(map(str, odd))[:80]}")
+        config = Config(**{name: _value(name, value) for name, value in fields.items()})
+        found = resolve(config)
+        if schema >= 3 and found != config:
+            raise ValueError("the configuration was not resolved")
+    except (TypeError, AttributeError, KeyError, OverflowError):
+        raise ValueError("the configuration is damaged") from None
+    return found
+
+
+def _from_schema_2(fields: dict[str, Any]) -> dict[str, Any]:
+    """There an empty list was a number that was not given, and some options did not exist yet."""
+    since: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
+    since |= {"updates": 1, "random_warmup": False}
+    since["optimiser_eps"] = OPTIMISER_EPS[fields["optimiser"]]
+    fields = since | fields
+    if fields["env"].startswith("ALE/") and fields["episodic_life"] is None:
+        fields["episodic_life"] = False
+    return {n: None if n in NUMBERS and x == [] else x for n, x in fields.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name in NUMBERS:  # infinity is written as a word
+        return tuple(float(x) for x in value)
+    kind = FIELDS[name].type
+    items = value = tuple(value) if name == "hidden" else value
+    items = items if name == "hidden" else (value,)
+    kinds = {int} if name == "hidden" else {t for t in (kind, *get_args(kind)) if t in KINDS}
+    allowed = (kinds or {str}) | ({int} if float in kinds else set())
+    if any(type(item) not in allowed for item in items):
+        raise ValueError(f"the configuration is damaged: {name}")
+    return float(value) if float in kinds else value
+
+
+KINDS = (int, float, bool, str)
+
+
+def read_run(path: Path, allowed: str = "") -> tuple[Config, About]:
+    """The configuration of a run's folder, and all that its `run.json` says.
+
+    Nothing is imported by a name found in a file: an environment `package:Name` must be `allowed`,
+    or its package imported already.
+    """
+    about = read_about(path)
+    env = str(about.config.get("env"))
+    package = env.partition(":")[0]
+    if ":" in env and env != allowed and package not in sys.modules:
+        raise ValueError(f"{path} needs {package!r}: name its environment, {env}, to allow that")
+    return from_json(about.config, about.schema), about

@@ -1,0 +1,123 @@
+"""A run seen from another process, and its metrics in other people's logs."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from support import tiny
+from tsallax import cli
+from tsallax.cli import logs, watch
+from tsallax.cli.watch import periods
+from tsallax.storage.files import Directory
+from tsallax.storage.lock import lock
+from tsallax.storage.run_folder import read_about
+
+
+def test_a_finished_run_is_shown_once(finished, capsys):
+    assert cli.main(["watch", str(finished)]) == 0
+    out = capsys.readouterr().out
+    assert "tal on CartPole-v1, 4 runs side by side" in out
+    assert "120 / 120 steps" in out
+    assert out.endswith("run: done\n")
+
+
+def test_a_table_that_is_written_to_just_now(finished, tmp_path):
+    """Only whole periods: of 3 periods x 4 cells the last row is cut in the middle."""
+    text = (finished / "metrics.csv").read_text()
+    (tmp_path / "metrics.csv").write_text(text[:-20])
+    with Directory(tmp_path) as folder:
+        found = list(periods(folder, 4))
+    assert [step for step, _ in found] == [40, 80]
+    assert all(len(metrics.loss) == 4 for _, metrics in found)
+
+
+def test_a_run_under_way_is_followed_to_its_end(finished, tmp_path, monkeypatch, capsys):
+    path = shutil.copytree(finished, tmp_path / "run")
+    about, rows = (path / "run.json").read_text(), (path / "metrics.csv").read_text()
+    (path / "run.json").write_text(about.replace('"status": "done"', '"status": "running"'))
+    (path / "metrics.csv").write_text("".join(rows.splitlines(keepends=True)[:5]))
+    looks = []
+
+    def time_passes(seconds):
+        looks.append(seconds)
+        (path / "metrics.csv").write_text(rows)
+        (path / "run.json").write_text(about)
+
+    monkeypatch.setattr(watch.time, "sleep", time_passes)
+    with Directory(path) as held:
+        lock(held)  # as the run's own process does
+        assert cli.main(["watch", str(path), "--every", "0.5"]) == 0
+    assert looks == [0.5]
+    assert "120 / 120 steps" in capsys.readouterr().out
+
+
+def test_a_run_whose_process_is_gone_is_not_waited_for(finished, tmp_path, capsys):
+    path = shutil.copytree(finished, tmp_path / "run")
+    about = (path / "run.json").read_text()
+    (path / "run.json").write_text(about.replace('"status": "done"', '"status": "running"'))
+    assert cli.main(["watch", str(path)]) == 0
+    assert f"its process is gone; `tsallax train --resume {path}`" in capsys.readouterr().out
+
+
+def test_watching_nothing_is_one_line(tmp_path, capsys):
+    assert cli.main(["watch", str(tmp_path)]) == 2
+    assert "is not a run's folder" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_logs_hold_the_metrics(tmp_path, monkeypatch):
+    """TensorBoard's events are read back with TensorBoard's own format; wandb works offline."""
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    path = tmp_path / "run"
+    command = [
+        "train",
+        "CartPole-v1",
+        *tiny.flags(),
+        "--out",
+        str(path),
+        "--log",
+        "tensorboard",
+        "wandb",
+    ]
+    assert cli.main(command) == 0
+    assert read_about(path).status == "done"
+    found = events(path / "tensorboard")
+    with Directory(path) as folder:
+        losses = [metrics.loss for _, metrics in periods(folder, 4)]
+    for i, label in enumerate(("seed_0_q_1.5", "seed_1_q_1.5", "seed_0_q_3", "seed_1_q_3")):
+        got = [found[f"loss/{label}", step] for step in (40, 80, 120)]
+        np.testing.assert_allclose(got, [row[i] for row in losses], rtol=1e-6)
+    assert list(path.glob("wandb/offline-run-*/*.wandb"))
+
+
+def events(folder) -> dict[tuple[str, int], float]:
+    """Scalars of an event file: records of a length, a checksum, a message and another checksum."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    data, found = next(folder.glob("events*")).read_bytes(), {}
+    while data:
+        length = int.from_bytes(data[:8], "little")
+        event = Event.FromString(data[12 : 12 + length])
+        data = data[16 + length :]
+        for value in event.summary.value:
+            if value.HasField("simple_value"):
+                found[value.tag, event.step] = value.simple_value
+    return found
+
+
+def test_a_log_that_is_not_installed_is_said_first(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(logs, "find_spec", lambda name: None)
+    command = [
+        "train",
+        "CartPole-v1",
+        *tiny.flags(),
+        "--out",
+        str(tmp_path / "x"),
+        "--log",
+        "wandb",
+    ]
+    assert cli.main(command) == 2
+    assert "pip install 'tsallax[logs]'" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()

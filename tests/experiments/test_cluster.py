@@ -1,0 +1,102 @@
+"""The sweep on a real Ray cluster of two nodes: the bits of a local one, whatever is killed."""
+
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from support.studies import STUDY
+from tsallax.experiments import results, sweep
+from tsallax.experiments.cluster import Ray
+from tsallax.experiments.jobs import make_jobs
+from tsallax.experiments.local import Local
+from tsallax.experiments.study import parse, settings
+from tsallax.storage.files import Directory
+
+# Ray starts its processes by fork, where an earlier test may have started jax's threads.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
+os.environ["RAY_AUTH_MODE"] = "disabled"
+os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # its warning of a change to come
+LONG = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace("320", "20_000")
+
+
+@pytest.fixture
+def cluster():
+    """Two nodes of one CPU each, on the loopback."""
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+    found = Cluster(initialize_head=True, head_node_args=node)
+    found.second = found.add_node(num_cpus=1, object_store_memory=80 << 20)
+    yield found
+    found.shutdown()
+
+
+def carry_out(text: str, folder: Path, executor) -> tuple[dict[str, bytes], int]:
+    """The files that must not depend on who ran it, and how often a job was lost."""
+    study, lost = parse(text, "small"), []
+    jobs = make_jobs(settings(study), folder / "runs", width=1)
+    state = sweep.run(jobs, executor, say=lost.append)
+    assert (len(state.done), state.failed) == (len(jobs), {})
+    with Directory(folder) as opened:
+        results.collect(study, settings(study), jobs, opened)
+    names = ("metrics.csv", "weights.safetensors")
+    found = {f"{j.path.name}/{n}": (j.path / n).read_bytes() for j in jobs for n in names}
+    return {**found, "table": (folder / "metrics.csv").read_bytes()}, len(lost)
+
+
+@pytest.mark.slow
+def test_the_same_bits_as_a_local_sweep(cluster, tmp_path):
+    local, _ = carry_out(STUDY, tmp_path / "local", Local(tmp_path / "logs"))
+    distributed, _ = carry_out(STUDY, tmp_path / "ray", Ray(address=cluster.address))
+    assert distributed == local
+
+
+def test_without_ray_the_way_to_it_is_said(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(ValueError, match=r"pip install 'tsallax\[cluster\]'"):
+        Ray()
+
+
+def task_workers() -> list[int]:
+    """Processes that run a task of ours just now."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes().startswith(b"ray::work"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_killed_workers_and_a_killed_node_lose_and_double_nothing(cluster, tmp_path):
+    wanted, _ = carry_out(LONG, tmp_path / "local", Local(tmp_path / "logs"))
+    draw, kills, over = random.Random(0), [], threading.Event()
+
+    def meddle() -> None:
+        while len(kills) < 20 and not over.is_set():
+            time.sleep(draw.uniform(1, 4))
+            if workers := task_workers():
+                os.kill(draw.choice(workers), signal.SIGKILL)
+                kills.append(time.monotonic())
+            if len(kills) == 8 and cluster.second is not None:
+                cluster.remove_node(cluster.second, allow_graceful=False)
+                cluster.second = None  # the first goes on alone
+
+    thread = threading.Thread(target=meddle)
+    thread.start()
+    try:
+        found, lost = carry_out(LONG, tmp_path / "ray", Ray(address=cluster.address))
+    finally:
+        over.set()
+        thread.join()
+    assert found == wanted
+    assert len(kills) == 20
+    assert cluster.second is None
+    assert lost >= 20

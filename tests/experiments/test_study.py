@@ -1,0 +1,205 @@
+"""Studies: the files that come with the package, a user's own, and what they become."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+from tsallax.experiments import study
+from tsallax.experiments.jobs import Job, join, make_jobs, split
+from tsallax.experiments.results import Curve
+from tsallax.operators import ALGORITHMS
+from tsallax.report.figure import draw_study
+from tsallax.training.config import Config, grid, resolve
+
+OWN = """
+title = "mine"
+columns = ["q"]
+curves = ["algo"]
+
+[common]
+env = "CartPole-v1"
+steps = 1_000
+seeds = 3
+
+[[runs]]
+algo = ["tal", "tsallis-dqn"]
+q = [1.5, 2]
+policy = ["paper", "exact"]
+
+[[runs]]
+algo = "mt-dqn"
+log_weight = 1
+
+[[scales.short]]
+steps = 400
+only = { q = [1.5] }
+"""
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "full"])
+@pytest.mark.parametrize("name", study.names())
+def test_every_study_of_the_package_resolves_at_every_scale(name, scale):
+    found = study.settings(study.load(name), scale)
+    assert found
+    assert all(setting.config.steps > setting.config.warmup for setting in found)
+
+
+def test_the_papers_figures_are_there_in_order():
+    assert study.names()[:10] == [f"fig{i}" for i in range(1, 11)]
+
+
+def test_every_algorithm_is_in_the_study_of_them():
+    found = study.settings(study.load("algorithms"), "quick")
+    assert [setting.config.algo for setting in found] == list(ALGORITHMS)
+
+
+def test_the_full_scale_is_the_papers():
+    steps = {"fig2": (500_000, 30), "fig6": (10_000_000, 3), "fig8": (30_000_000, 3)}
+    for name, wanted in steps.items():
+        found = study.settings(study.load(name), "full")
+        assert {(s.config.steps, s.config.seeds) for s in found} == {wanted}
+    assert len({s.config.env for s in study.settings(study.load("fig8"), "full")}) == 15
+
+
+def test_settings_are_all_combinations_and_policies_meet_where_q_is_closed():
+    """2 x 2 x 2 in the first block, 1 in the second; paper and exact are one run at q = 2."""
+    found = study.settings(study.parse(OWN, "own"))
+    assert len(found) == 9
+    jobs = make_jobs(found, Path("runs"))
+    assert len(jobs) == 7
+    closed = [s for s in found if s.labels["q"] == 2]
+    assert {s.labels["policy"] for s in closed} == {"paper", "exact"}
+    assert {s.config.policy for s in closed} == {"exact"}
+    assert found[-1].labels == {
+        "env": "CartPole-v1", "algo": "mt-dqn", "policy": "", "q": "", "log_weight": 1
+    }  # fmt: skip
+
+
+def test_a_scale_overrides_and_leaves_out():
+    found = study.settings(study.parse(OWN, "own"), "short")
+    assert {s.labels["q"] for s in found} == {1.5}
+    assert {s.config.steps for s in found} == {400}
+
+
+RULE = "[[runs]]\nenv = 'CartPole-v1'\n[[scales.short]]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title = 'x'", "nothing to run"),
+        ("[[runs]]\nalgo = 'tal'", "[[runs]] 1: which env?"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nalpa = 1", "unknown field 'alpa'; did you mean 'alpha'?"),
+        ("colums = ['q']\n[[runs]]\nenv = 'CartPole-v1'", "did you mean 'columns'?"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nq = []", "q is an empty list"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nhidden = []", "hidden is an empty list"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nq = 'two'", "q must be a number, not 'two'"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nq = true", "q must be a number, not True"),
+        (
+            "[[runs]]\nenv = 'CartPole-v1'\nsteps = 'many'",
+            "steps must be a whole number, not 'many'",
+        ),
+        ("[[runs]]\nenv = 7", "wrong kind"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nalgo = 'tall'", "unknown algorithm 'tall'"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nalpha = -1", "alpha must be positive"),
+        ("runs = 3", "nothing to run"),
+        ("common = 3\n[[runs]]\nenv = 'CartPole-v1'", "nothing to run"),
+        ("rows = 'env'\n[[runs]]\nenv = 'CartPole-v1'", "rows must be a list of fields"),
+        ("rows = ['envs']\n[[runs]]\nenv = 'CartPole-v1'", "unknown field 'envs'"),
+        ("scales = 3\n[[runs]]\nenv = 'CartPole-v1'", "[[scales.NAME]]"),
+        ("metric = 'x'\n[[runs]]\nenv = 'CartPole-v1'", "metric must be one of"),
+        ("[[runs]]\nenv = 'CartPole-v1'\nsteps = [1000, 2000]", "alike but for steps"),
+        (RULE + "match = 'CartPole*'", "match must be a list"),
+        (RULE + "match = [3]", "match must be a list"),
+        (RULE + "only = 3", "only must be a table of lists"),
+        (RULE + "only = { q = 2 }", "only must be a table of lists"),
+        (RULE + "only = { alpa = [2] }", "unknown field 'alpa'"),
+        ("[[runs", "own: "),
+    ],
+)
+def test_bad_studies_are_refused_with_their_place(text, words):
+    with pytest.raises(ValueError, match="own") as error:
+        study.settings(study.parse(text, "own"))
+    assert words in str(error.value)
+
+
+def test_a_scale_or_study_that_is_not_there():
+    with pytest.raises(ValueError, match="no scale 'tiny'; there are: short"):
+        study.settings(study.parse(OWN, "own"), "tiny")
+    with pytest.raises(ValueError, match="did you mean 'fig4'"):
+        study.load("figure4")
+    with pytest.raises(ValueError, match="nothing to run at scale"):
+        study.settings(study.parse(OWN.replace("[1.5] }", "[7] }"), "own"), "short")
+
+
+def test_seeds_are_split_as_equally_as_can_be():
+    config = resolve(Config("CartPole-v1", seeds=7, first_seed=10))
+    assert [(c.first_seed, c.seeds) for c in split(config, 3)] == [(10, 3), (13, 2), (15, 2)]
+
+
+def test_joined_jobs_hold_the_same_cells_and_keep_closed_forms_apart():
+    numbers = [(q, alpha) for q in (1.5, 2.0, 3.0, 4.0) for alpha in (0.01, 0.03)]
+    apart = [resolve(Config("CartPole-v1", q=(q,), alpha=(a,), seeds=2)) for q, a in numbers]
+    joined = join(apart, 8)
+    cells = [(c["q"], c["alpha"]) for config in joined for c in grid(config)]
+    assert sorted(cells) == sorted(numbers)
+    assert all(len(grid(config)) * config.seeds <= 8 for config in joined)
+    assert [set(config.q) for config in joined if 2.0 in config.q] == [{2.0}]
+    assert len(joined) < len(apart)
+
+
+def test_jobs_that_share_a_program_say_so():
+    config = resolve(Config("CartPole-v1", q=(1.5,), seeds=2))
+    job = Job(config, Path("x"))
+    for same in ({"q": (3.0,)}, {"alpha": (0.1,)}, {"first_seed": 5}, {"steps": 8_000}):
+        assert Job(dataclasses.replace(config, **same), Path("y")).program == job.program
+    for other in ({"q": (2.0,)}, {"algo": "mt-dqn"}, {"seeds": 3}, {"max_grad_norm": (1.0,)}):
+        assert Job(dataclasses.replace(config, **other), Path("y")).program != job.program
+
+
+def drawn(curves, folder) -> str:
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        _, svg = draw_study(study.parse(OWN, "own"), curves, folder)
+    return svg.read_text()
+
+
+def curve(value=np.nan, seeds=1, **labels) -> Curve:
+    columns = {
+        "episodes": np.full((seeds, 3), np.isfinite(value)),
+        "episode_return": np.full((seeds, 3), value),
+    }
+    return Curve(labels, list(range(seeds)), np.array([1, 2, 3]), columns)
+
+
+def test_a_panel_without_an_episode_says_so(tmp_path):
+    svg = drawn([curve(algo="dqn", q="1"), curve(1.0, algo="dqn", q="2")], tmp_path)
+    assert svg.count("no episode ended") == 1
+    assert "one seed" in svg  # no bands, and no second half that is the same
+    assert "IQM" not in svg
+
+
+@pytest.mark.parametrize(
+    ("seeds", "curves", "there"),
+    [
+        (1, 1, "one seed"),
+        (2, 1, "mean and one standard deviation"),
+        (3, 1, "mean and one standard deviation|IQM and 95 % interval"),
+        (3, 8, "mean|IQM"),  # too many for bands
+    ],
+)
+def test_the_headings_say_what_is_drawn(tmp_path, seeds, curves, there):
+    found = [curve(1.0, seeds, algo="tal", q="2", beta=str(i)) for i in range(curves)]
+    headings = re.findall(r">(one seed|mean[^<]*|IQM[^<]*)<", drawn(found, tmp_path))
+    assert "|".join(headings) == there
+
+
+def test_a_long_row_of_panels_is_broken_and_every_panel_is_there(tmp_path):
+    curves = [curve(1.0, algo="dqn", q=str(q)) for q in range(10)]
+    svg = drawn(curves, tmp_path)
+    assert [svg.count(f">q = {q}<") for q in range(10)] == [1] * 10
+    wide, tall = (float(re.search(rf'{side}="([\d.]+)pt"', svg)[1]) for side in ("width", "height"))
+    assert 1 < wide / tall < 2

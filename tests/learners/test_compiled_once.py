@@ -1,0 +1,45 @@
+"""Programs take numbers, seeds and lengths as arguments: runs of one shape share them."""
+
+import jax
+import pytest
+
+from support import host_envs, tiny  # noqa: F401 (registers)
+from tsallax.training.build import make_run
+from tsallax.training.driver import Silent, periods
+
+
+@pytest.fixture
+def compilations():
+    """The programs that were compiled or loaded, as they come."""
+    found = []
+
+    def note(event: str, duration: float, **_) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def run(env, **more):
+    made = make_run(tiny.config(env, **{"q": (2.0,), **more} if env == tiny.HOST else more))
+    for _ in periods(made, made.learner.start(), Silent()):
+        pass
+
+
+@pytest.mark.parametrize("env", [tiny.ENV, tiny.HOST])
+def test_a_second_run_of_one_shape_compiles_nothing(env, compilations):
+    run(env)
+    assert compilations or env == tiny.ENV  # of which this process may have had a run before
+    del compilations[:]
+    numbers = {"learning_rate": (1e-4,), "epsilon": (0.5,), "beta": (0.5,)}
+    run(env, first_seed=7, steps=200, **numbers, **({} if env == tiny.HOST else {"q": (1.3, 5.0)}))
+    assert compilations == []
+
+
+def test_another_shape_is_another_program(compilations):
+    run(tiny.HOST)
+    del compilations[:]
+    run(tiny.HOST, hidden=(9,))
+    assert compilations

@@ -1,0 +1,61 @@
+"""Where compiled programs are kept, and where not."""
+
+import os
+
+import jax
+import pytest
+
+from tsallax.training import program_cache as cache
+
+
+@pytest.fixture
+def settings(monkeypatch, tmp_path):
+    found = {}
+    monkeypatch.setattr(jax.config, "update", found.__setitem__)
+    monkeypatch.delenv(cache.ENV, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return found
+
+
+def test_a_private_folder_is_made_and_used(settings, tmp_path):
+    path = cache.use_cache()
+    assert path == tmp_path / "tsallax" / "programs"
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert settings["jax_compilation_cache_dir"] == str(path)
+
+
+def test_what_others_can_write_to_is_not_used(settings):
+    cache.folder().mkdir(parents=True)
+    cache.folder().chmod(0o777)
+    assert cache.use_cache() is None
+    assert not settings
+
+
+def test_a_link_is_not_followed(settings, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    cache.folder().parent.mkdir()
+    cache.folder().symlink_to(tmp_path / "elsewhere")
+    assert cache.use_cache() is None
+    assert not settings
+
+
+def test_nothing_happens_where_none_can_be_made(settings, tmp_path):
+    (tmp_path / "tsallax").write_text("a file in the way")
+    assert cache.use_cache() is None
+    assert not settings
+
+
+def test_the_users_own_choice_is_left_alone(settings, monkeypatch):
+    monkeypatch.setenv(cache.ENV, "elsewhere")
+    assert cache.use_cache() is None
+    assert not settings
+
+
+def test_the_oldest_programs_go_first(tmp_path):
+    for age, name in enumerate(("new", "middle", "old")):
+        (tmp_path / name).write_bytes(bytes(100))
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    cache.prune(tmp_path, 200)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle"}
+    cache.prune(tmp_path, 200)
+    assert len(list(tmp_path.iterdir())) == 2
