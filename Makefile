@@ -1,64 +1,87 @@
-# Every target sets up what it needs: only Python 3.11+ and make have to be there.
+# Every target installs what it needs, and no more: only Python 3.11+ and make have to be there.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
 PEERS  := benchmarks/.peers
+# Not compiled on installation: Python compiles a module when it is first imported, and most never are.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: help setup train test test-slow faults check format bench bench-peers docs docs-figures clean
+# One stamp per set of packages: the library alone, or with an extra of pyproject.toml.
+CORE := $(VENV)/.ready-core
+TEST := $(VENV)/.ready-test
+SLOW := $(VENV)/.ready-slow
+DOCS := $(VENV)/.ready-docs
+DEV  := $(VENV)/.ready-dev
+
+.PHONY: help setup train test test-slow test-all faults check format bench bench-peers outside-check \
+  docs docs-figures reading-path clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-setup: $(READY)  ## a virtual environment with the tested versions
+setup: $(DEV)  ## a virtual environment with everything, in the tested versions
 
-$(READY): pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(CORE): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e .
 	@touch $@
 
-train: $(READY)  ## train TAL on CartPole for a minute or two, and say where the picture is
+$(VENV)/.ready-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[$*]'
+	@touch $@
+
+train: $(CORE)  ## train TAL on CartPole for a minute or two, and say where the picture is
 	$(BIN)/tsallax train CartPole-v1 --algo tal --q 2 --seeds 2 --steps 20000 \
 	  --out runs/cartpole-tal-$$(date +%Y%m%d-%H%M%S)
 
-test: $(READY)  ## the default test suite (slow tests left out)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(TEST)  ## the default test suite
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(OPTIONS)
 
-test-slow: $(READY)  ## learning runs and long studies only
-	$(BIN)/python -m pytest -m slow
+test-slow: $(SLOW)  ## only the slow tests: kills, Ray, the browser, learning runs
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(OPTIONS)
 
-faults: $(READY)  ## kills, full disks, damaged files, nonsense: a table, in under half an hour
-	$(BIN)/python tests/faults.py
+test-all: test test-slow  ## the default suite, then the slow tests
 
-check: $(READY)  ## format, lint, types
+faults: $(TEST)  ## kills, full disks, damaged files, nonsense: a table, in under half an hour
+	PYTHONPATH=tests $(BIN)/python tests/support/faults.py
+
+check: $(DEV)  ## format, lint, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 
-format: $(READY)  ## format and mend what can be mended
+format: $(DEV)  ## format, and fix what can be fixed automatically
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY)  ## speed, as ratios in one run; wants a quiet machine
+bench: $(CORE)  ## speed, as ratios within one run; needs a quiet machine
 	$(BIN)/tsallax bench
 
-bench-peers: $(READY) $(PEERS)/sb3/.ready $(PEERS)/rejax/.ready  ## speed against other libraries
+bench-peers: $(TEST) $(PEERS)/sb3/.ready $(PEERS)/rejax/.ready  ## speed against other libraries
 	$(BIN)/python benchmarks/peers/run.py $(OPTIONS)
+
+outside-check: $(TEST) $(PEERS)/sb3/.ready  ## returns against TAL inside Stable-Baselines3, hours
+	$(BIN)/python benchmarks/outside_check/run.py $(OPTIONS)
 
 $(PEERS)/%/.ready: benchmarks/peers/%.txt
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-docs: $(READY)  ## the documentation site, in site/
+docs: $(DOCS)  ## the documentation site, in site/
 	$(BIN)/python tools/build_docs.py
 
-docs-figures: $(READY)  ## the figures of the docs, from results/ and the examples
+docs-figures: $(CORE)  ## the figures of the docs, from results/ and the examples
 	$(BIN)/python tools/family.py
 	$(BIN)/python tools/result_figures.py
 	$(BIN)/python examples/normalisation.py
 	$(BIN)/python examples/error_averaging.py
+
+reading-path: $(CORE)  ## how many files one reads to follow TAL from the command to the folder
+	$(BIN)/python tools/reading_path.py
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .hypothesis build site src/*.egg-info

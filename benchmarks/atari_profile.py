@@ -9,12 +9,13 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 import jax
 import tyro
 
+from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
-from tsallax.training.run import make_run
 
 
 class EnoughError(Exception):
@@ -35,22 +36,22 @@ def timed(name: str, function: Callable) -> Callable:
 
 
 def main(algos: tuple[str, ...] = ("tal", "dqn"), steps: int = 400, buffer: int = 10_000) -> None:
-    """Print the milliseconds a step of each part.
+    """Print the milliseconds per step of each part.
 
     Args:
         algos: which.
         steps: measured, after the warm-up and as many others.
         buffer: of the replay, the size of which plays no part.
     """
-    print("| ms a step | act | update | batch | emulator | rest |\n|---|---|---|---|---|---|")
+    print("| ms per step | act | update | batch | emulator | rest |\n|---|---|---|---|---|---|")
     for algo in algos:
         config = Config("ALE/Pong-v5", algo=algo, q=(2.0,), buffer=buffer, steps=10**9)
         run = make_run(resolve(config))
-        loop = run.train.__self__  # type: ignore[attr-defined]
-        own = {name: timed(name, getattr(loop.programs, name)) for name in ("act", "update")}
-        loop.programs = loop.programs._replace(**own)
-        state = run.start()
-        loop.envs.step = timed("emulator", loop.envs.step)
+        learner: Any = run.learner
+        own = {name: timed(name, getattr(learner.programs, name)) for name in ("act", "update")}
+        learner.programs = learner.programs._replace(**own)
+        state = learner.start()
+        learner.envs.step = timed("emulator", learner.envs.step)
         state.replay.sample = timed("batch", state.replay.sample)
         print(f"| {algo} | {' | '.join(parts(run, state, steps))} |", flush=True)
 
@@ -69,7 +70,7 @@ def parts(run, state, steps: int) -> list[str]:
             raise EnoughError
 
     with contextlib.suppress(EnoughError):
-        next(run.train(state, tick))
+        next(run.learner.train(state, tick))
     whole = perf_counter() - begin
     found = [seconds[name] for name in ("act", "update", "batch", "emulator")]
     return [f"{1e3 * x / steps:.2f} ({x / whole:.0%})" for x in (*found, whole - sum(found))]

@@ -1,6 +1,6 @@
 """How the time of an update grows with seeds, capacity, batch, width and actions.
 
-    python benchmarks/growth.py          # wants a quiet machine; prints and draws
+    python benchmarks/growth.py          # needs a quiet machine; prints and draws
 
 All sizes of a row take turns within a round, so that a ratio is taken within seconds. The slope is
 that of a straight line through the logarithms: 0 for no growth, 1 for growth in proportion.
@@ -21,8 +21,8 @@ from tsallax.agents import make_agent
 from tsallax.cli.bench import loop_timer
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
+from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
-from tsallax.training.run import make_run
 from updates import update_timer
 
 FIGURE = Path(__file__).parents[1] / "docs/figures/growth.png"
@@ -40,13 +40,13 @@ SEED_ROUNDS = 2  # at most
 
 
 def loop(name: str, size: int) -> Callable[[], float]:
-    """Seconds an update, of all seeds together, in the compiled loop of the gym preset."""
+    """Seconds per update, of all seeds together, in the compiled loop of the gym preset."""
     own: dict[str, Any] = {"hidden": (size, size)} if name == "width" else {name: size}
     return loop_timer(make_run(resolve(Config(**GYM, **SHORT.get(name, {}), **own))))
 
 
 def update(actions: int) -> Callable[[], float]:
-    """Seconds an update of TAL at q = 3/2, batch and network of the gym preset, alone."""
+    """Seconds per update of TAL at q = 3/2, batch and network of the gym preset, alone."""
     agent = make_agent(mlp((4,), (actions,)), get_algorithm("tal"), clip_gradient=False)
     hp = jax.tree.map(jnp.float32, make_hparams("tal", q=1.5))
     return update_timer(agent, hp, jax.ShapeDtypeStruct((4,), jnp.float32), 128, actions)
@@ -57,7 +57,7 @@ def slope(sizes, seconds) -> float:
 
 
 def measure(name: str, rounds: int) -> np.ndarray:
-    """Seconds an update at each size, the least of all rounds."""
+    """Seconds per update at each size, the least of all rounds."""
     timers = [update(n) if name == "actions" else loop(name, n) for n in SIZES[name]]
     rounds = min(rounds, SEED_ROUNDS) if name == "seeds" else rounds
     return np.min([[timer() for timer in timers] for _ in range(rounds)], 0)
@@ -82,7 +82,7 @@ def main(rounds: int = 5, rows: tuple[str, ...] = tuple(SIZES)) -> None:
         rows: which.
     """
     figure, axes = plt.subplots(1, len(rows), figsize=(2.7 * len(rows), 2.8), sharey=True)
-    print("| | sizes | ms an update | slope |\n|---|---|---|---|")
+    print("| | sizes | ms per update | slope |\n|---|---|---|---|")
     for name, axis in zip(rows, np.atleast_1d(axes), strict=True):
         seconds = measure(name, rounds)
         steepness = slope(SIZES[name], seconds)
@@ -90,7 +90,7 @@ def main(rounds: int = 5, rows: tuple[str, ...] = tuple(SIZES)) -> None:
         times = ", ".join(f"{1e3 * x:.2f}" for x in seconds)
         print(f"| {name} | {sizes} | {times} | {steepness:.2f} |", flush=True)
         draw(axis, name, 1e3 * seconds, steepness)
-    np.atleast_1d(axes)[0].set_ylabel("ms an update")
+    np.atleast_1d(axes)[0].set_ylabel("ms per update")
     figure.tight_layout()
     figure.savefig(FIGURE, dpi=120)
 

@@ -59,7 +59,7 @@ def child() -> None:
     """Answer each line of standard input with a line of JSON: the checks, or one timing."""
     import jax
 
-    from tsallax.cli import checks
+    from tsallax.cli import compiler_checks as checks
 
     programs = {name: training(*shape) for name, shape in SPEEDS.items()}
     for program in programs.values():

@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py
 
-Two processes, one after the other: the first compiles the program and keeps it, the second finds
-it.
+Two processes, one after the other: the first compiles the program and caches it, the second
+finds it there.
 """
 
 import os
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from subprocess import run
 from tempfile import TemporaryDirectory
+from typing import Any
 
 
 def peak() -> int:
@@ -29,22 +30,21 @@ def stages() -> None:
 
     jax.block_until_ready(jax.numpy.ones(1) + 1)
     say("jax, and one operation")
-    from tsallax.training.compiled import cycles, program
+    from tsallax.learners.device import program
+    from tsallax.training.build import make_run
     from tsallax.training.config import Config, resolve
-    from tsallax.training.loop import Period
-    from tsallax.training.run import make_run
 
     built = make_run(resolve(Config("MinAtar/Breakout", steps=10**6)))
-    state = built.start()
+    learner: Any = built.learner
+    state = learner.start()
     say("the run's start: network, environment, replay")
-    loop, config, hp = built.train.args  # type: ignore[attr-defined]
-    most = config.target_period // config.train_period
-    shape = Period(**next(cycles(config)), steps=config.train_period, most=most)
-    lowered = program(loop, 1, most).lower(state, hp, shape)
+    numbers = next(learner.plan(0))
+    lowered: Any = program(learner.loop, 1)
+    lowered = lowered.lower(state, built.hp, numbers)
     say("the target period traced")
     compiled = lowered.compile()
-    say("compiled, or found kept")
-    jax.tree.map(np.asarray, compiled(state, hp, shape)[1])
+    say("compiled, or found in the cache")
+    jax.tree.map(np.asarray, compiled(state, built.hp, numbers)[1])
     say("run once")
 
 
@@ -54,7 +54,7 @@ def main() -> None:
         kept["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
         command, own = [sys.executable, __file__, "inside"], {**os.environ, **kept}
         cold, warm = (run(command, env=own, capture_output=True, text=True) for _ in range(2))
-    print("| peak of resident memory after, MB | compiling | found kept |\n|---|---|---|")
+    print("| peak of resident memory after, MB | compiling | found in the cache |\n|---|---|---|")
     for first, second in zip(cold.stdout.splitlines(), warm.stdout.splitlines(), strict=True):
         print(f"| {first.replace(chr(9), ' | ')} | {second.rpartition(chr(9))[2]} |")
 

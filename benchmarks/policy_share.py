@@ -1,6 +1,6 @@
 """What the exact policy of a general q adds to TAL's update, against sparsemax, at both presets.
 
-    taskset -c 0 python benchmarks/policy_share.py          # wants a quiet machine
+    taskset -c 0 python benchmarks/policy_share.py          # needs a quiet machine
 
 At q = 2 a run has the closed form, at q = 3/2 the general solver. All take turns within a round,
 and a ratio is taken within a round: its median and quartiles. The difference of two updates is
@@ -16,8 +16,8 @@ import tyro
 from tsallax import envs
 from tsallax.cli.bench import loop_timer
 from tsallax.policies import make_policy
+from tsallax.training.build import closed_q, make_run
 from tsallax.training.config import Config, resolve
-from tsallax.training.run import closed_q, make_run
 from updates import policies_timer, update_timer
 
 ENVS = ("CartPole-v1", "MinAtar/Breakout")
@@ -30,7 +30,7 @@ def timers(env: str, q: float) -> list[Callable[[], float]]:
     run = make_run(resolve(Config(env, q=(q,), steps=10**6)))
     hp = jax.tree.map(lambda x: x[0], run.hp)
     sizes = run.config.batch, envs.make(env).num_actions
-    policy = make_policy("exact", closed_q(run.hp))
+    policy = make_policy("exact", closed_q(run.hp.q))
     return [
         update_timer(run.agent, hp, run.observation, *sizes),
         policies_timer(policy, hp, *sizes),

@@ -1,7 +1,7 @@
 """A sweep of 16 cells on all cores against one core: `python benchmarks/sweep.py`.
 
-Wants a quiet machine. Both are whole commands, with the imports and the compiling of their workers,
-and start with the same programs kept. Perfect sharing on n cores takes 1/n of the time.
+Needs a quiet machine. Both are whole commands, with the imports and the compiling of their workers,
+and start with the same programs in the cache. Perfect sharing on n cores takes 1/n of the time.
 """
 
 import os

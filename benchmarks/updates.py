@@ -34,7 +34,7 @@ def transitions(observation: Any, batch: int, actions: int) -> Transition:
 def update_timer(
     agent: Agent, hp: HParams, observation: Any, batch: int, actions: int
 ) -> Callable[[], float]:
-    """Seconds an update, the target network's values being known, as in the compiled loop."""
+    """Seconds per update, with the target network's values cached, as in the compiled loop."""
     key = jax.random.key(2)
 
     @jax.jit

@@ -2,8 +2,8 @@
 
 from turns import Turns, arguments
 
+from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
-from tsallax.training.run import make_run
 
 work, options = arguments()
 turns = Turns(work.batch, work.train_period, settle=work.target_period)
@@ -20,11 +20,11 @@ config = Config(
     epsilon_end=(work.epsilon,),
 )
 run = make_run(resolve(config))
-state = run.start()
+state = run.learner.start()
 if run.config.loop == "host":
     turns.settle = 0  # all is compiled by then
     turns.fill = lambda: state.replay.frames.fill(0)
-    for _ in run.train(state, lambda step: turns.done()):
+    for _ in run.learner.train(state, lambda step: turns.done()):
         pass
-for _ in run.train(state):
+for _ in run.learner.train(state, lambda step: None):
     turns.done(work.target_period * options.seeds)
