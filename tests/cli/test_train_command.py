@@ -67,8 +67,11 @@ def test_metrics_are_tidy(finished):
     ).sum().max() <= 120
 
 
-def test_the_same_command_gives_the_same_bits(finished, tmp_path):
+def test_the_same_command_gives_the_same_bits(finished, tmp_path, capsys):
     assert run(tmp_path / "again") == 0
+    table = pd.read_csv(finished / "metrics.csv")
+    last = table.loc[table.step == 120, "eval_return"].mean()
+    assert f"evaluation: return {last:.1f} over 8 episodes" in capsys.readouterr().out
     for name in ("metrics.csv", "weights.safetensors"):
         assert (tmp_path / "again" / name).read_bytes() == (finished / name).read_bytes()
     assert run(tmp_path / "other", "--first-seed", "7") == 0

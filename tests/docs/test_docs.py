@@ -197,6 +197,6 @@ def test_the_readme_quotes_the_measured_speeds():
 
     measured = text("docs/performance.md")
     for row, env in (("CartPole", "CartPole"), ("MinAtar Breakout", "MinAtar/Breakout")):
-        quoted = re.search(rf"^\| {row}, steps a second \| (.*) \|$", text("README.md"), re.M)
+        quoted = re.search(rf"^\| {row}, steps per second \| (.*) \|$", text("README.md"), re.M)
         assert quoted is not None
         assert quoted[1].split(" | ") == speeds(measured, env)

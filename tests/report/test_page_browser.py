@@ -1,5 +1,6 @@
 """The page of `tsallax report` in a real browser: drawn, switched, by keyboard, never fooled."""
 
+import json
 import shutil
 
 import numpy as np
@@ -209,8 +210,8 @@ def test_damage_is_on_the_page(tmp_path):
     root = tmp_path / "some"
     runs.write_run(root / "good")
     shutil.copytree(root / "good", root / "old")
-    text = (root / "old" / "run.json").read_text().replace('"schema": 2', '"schema": 1')
-    (root / "old" / "run.json").write_text(text)
+    about = json.loads((root / "old" / "run.json").read_text())
+    (root / "old" / "run.json").write_text(json.dumps(about | {"schema": 1}))
     with opened(runs.write_page(root)) as tab:
         assert "has schema 1" in tab.locator("#problems").inner_text()
         assert len(places(tab)) == 2

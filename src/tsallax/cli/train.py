@@ -72,6 +72,9 @@ def run(
         end = train_into(built, path, watcher, lambda: interrupt.asked, picture)
     took = duration(time.monotonic() - begin)
     print(f"{what}: {end.status} after {took}, {final_return(end.returns)}")
+    if end.evaluation is not None:
+        episodes = end.evaluation.size
+        print(f"evaluation: return {np.nanmean(end.evaluation):.1f} over {episodes:,} episodes")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
     if end.status == "stopped":
         print(f"to resume: tsallax train --resume {path}")

@@ -53,6 +53,7 @@ class Silent:
 class Ending(NamedTuple):
     status: str  # done or stopped
     returns: list[np.ndarray]  # of each cell, in the last periods
+    evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
 
 
 class Speed:
@@ -166,6 +167,7 @@ def _train(
 ) -> tuple[Ending, Any]:
     config, ended, params = run.config, "done", None
     recent: list[np.ndarray] = []
+    last = None
     begin = saved = time.monotonic()
     saved_step = int(state.step[0])
     for period, evaluation, speed in periods(run, state, watcher):
@@ -173,6 +175,7 @@ def _train(
         folder.add_metrics(period.metrics, evaluation)
         folder.add_failures(period.failures)
         folder.add_timing(step, time.monotonic() - begin, speed)
+        last = last if evaluation is None else evaluation
         recent = [*recent[1 - RECENT :], np.asarray(period.metrics.episode_return)]
         if step == config.steps:
             break
@@ -184,4 +187,4 @@ def _train(
         if stop:
             ended = "stopped"
             break
-    return Ending(ended, recent), params
+    return Ending(ended, recent, last), params
