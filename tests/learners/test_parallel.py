@@ -129,14 +129,13 @@ def rows(algo: str, frozen: bool):
 
 
 def greedy_rollout(table) -> np.ndarray:
-    """The returns of one environment that plays the best action of a table: lambda = 1/2."""
+    """The sorted returns of one environment that plays a table's best actions: lambda = 1/2."""
     agent = make_agent(tabulated(), get_algorithm("dqn"))
     start = agent.init(jax.random.key(0))._replace(params=table)
 
     def fit(state, observation, action, y, hp):
         return state._replace(moments=y), jnp.zeros(())
 
-    # One minibatch of one row at a time would be shuffled: keep the targets before they are.
     init = lambda key: start._replace(moments=jnp.zeros(8))  # noqa: E731
     shape = Rollouts(8, 1, 8, 1, 1, 8)
     loop = make_loop(walk(), agent._replace(init=init, fit=fit), shape)
