@@ -5,7 +5,7 @@ import pytest
 
 from tsallax.learners.device import program
 from tsallax.learners.host_programs import _functions
-from tsallax.learners.parallel import plan as rollouts
+from tsallax.learners.parallel_update import plan as rollouts
 from tsallax.learners.replay_device import plan as blocks
 from tsallax.training.build import make_run, rollouts_of, schedule_of
 from tsallax.training.config import Config, resolve

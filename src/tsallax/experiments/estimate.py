@@ -1,7 +1,7 @@
 """How long jobs will take on this machine: their updates' operations at its matmul rate."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from tsallax.experiments.jobs import Job
-from tsallax.training.build import make_run
+from tsallax.training.build import make_run, shape_of
 from tsallax.training.config import Config
 from tsallax.types import Transition
 
@@ -19,29 +19,46 @@ SIZE = 512
 
 def core_hours(jobs: Iterable[Job]) -> float:
     """Core hours of all jobs together, without emulators and compilation."""
-    costs: dict[tuple, float] = {}
+    costs: dict[Config, float] = {}
     total = 0.0
     for job in jobs:
-        config = job.config
-        kind = (config.env, config.network, config.hidden, config.batch, config.head)
+        kind = shape_of(job.config)
         if kind not in costs:
-            costs[kind] = operations(config)
-        total += costs[kind] * job.steps * config.updates / config.train_period
+            costs[kind] = operations(job.config)
+        total += costs[kind] * job.steps
     return total / matmul_rate() / 3600 if total else 0.0
 
 
 def operations(config: Config) -> float:
-    """Operations of one update, as XLA counts them before it compiles."""
-    run = make_run(replace(config, seeds=1, buffer=config.batch))
-    x = run.observation
-    row = jax.ShapeDtypeStruct((config.batch,), jnp.float32)
-    many = jax.ShapeDtypeStruct((config.batch, *x.shape), x.dtype)
-    fields: list[Any] = [many, jax.ShapeDtypeStruct(row.shape, jnp.int32), row, row, many]
-    batch = Transition(*fields)
-    learner = jax.eval_shape(run.agent.init, jax.random.key(0))
+    """Operations of the network per environment step, as XLA counts them before it compiles."""
+    run = make_run(replace(config, seeds=1))
+    agent = jax.eval_shape(run.agent.init, jax.random.key(0))
     hp = jax.tree.map(lambda n: jax.ShapeDtypeStruct(n.shape[1:], n.dtype), run.hp)
-    lowered = jax.jit(run.agent.update).lower(learner, batch, hp, jax.random.key(0))
-    return float((lowered.cost_analysis() or {}).get("flops", 0.0))
+    seen = run.observation
+
+    def observations(size: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((size, *seen.shape), seen.dtype)
+
+    def numbers(size: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((size,), dtype)
+
+    if config.learner == "parallel":
+        frames = config.num_envs * config.rollout
+        size = frames // config.minibatches
+        Z = jax.eval_shape(run.agent.atoms, agent.params, observations(size))
+        y = jax.ShapeDtypeStruct((size, *Z.shape[2:]), Z.dtype)
+        learning = _flops(run.agent.fit, agent, observations(size), numbers(size, jnp.int32), y, hp)
+        acting = _flops(run.agent.atoms, agent.params, observations(size))
+        return learning * config.epochs * config.minibatches / frames + acting / size
+    size = config.batch
+    fields: list[Any] = [observations(size), numbers(size, jnp.int32), numbers(size)]
+    batch = Transition(*fields, numbers(size), observations(size))
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    return _flops(run.agent.update, agent, batch, hp, key) * config.updates / config.train_period
+
+
+def _flops(function: Callable[..., Any], *arguments: Any) -> float:
+    return float((jax.jit(function).lower(*arguments).cost_analysis() or {}).get("flops", 0.0))
 
 
 def matmul_rate() -> float:

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.host import HostEnvs
 from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners.host import Episodes, generators
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
 from tsallax.learners.rollout import evaluate_host
 from tsallax.learners.schedule import Metrics, Schedule, epsilon_at, periods
@@ -26,34 +27,6 @@ from tsallax.replay.host import tables
 from tsallax.storage import tensors
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
-
-
-def generators(seeds: list[int], draw: int) -> list[np.random.Generator]:
-    """A function of seed and draw, so that nothing has to be saved."""
-    return [np.random.default_rng([seed, draw]) for seed in seeds]
-
-
-class Episodes:
-    """Running return and length of each cell, and the sums over what ended in this period."""
-
-    def __init__(self, cells: int):
-        self.current, self.length = np.zeros(cells), np.zeros(cells, int)
-        self.clear()
-
-    def clear(self) -> None:
-        self.ended = np.zeros(len(self.current), int)
-        self.returns, self.lengths = np.zeros(len(self.current)), np.zeros(len(self.current))
-
-    def add(self, reward: Float[np.ndarray, "cells"], over: Bool[np.ndarray, "cells"]) -> None:
-        self.current, self.length = self.current + reward, self.length + 1
-        self.ended += over
-        self.returns += np.where(over, self.current, 0)
-        self.lengths += np.where(over, self.length, 0)
-        self.current, self.length = np.where(over, 0, self.current), np.where(over, 0, self.length)
-
-    def mean(self, sums: Float[np.ndarray, "cells"]) -> Float[np.ndarray, "cells"]:
-        """Over the episodes that ended, NaN if none did."""
-        return np.divide(sums, self.ended, out=np.full_like(sums, np.nan), where=self.ended > 0)
 
 
 @dataclass
@@ -238,15 +211,15 @@ class ReplayOnHost:
             state.held = self.programs.put(state.held, cell, kept)
         batch = state.replay.sample(generators(self.seeds, step), self.schedule.batch)
         probed = self.programs.metrics(state.held, batch.observation)
+        ended = episodes.means(len(self.seeds))
         numbers: dict[str, Any] = {
-            "episode_return": episodes.mean(episodes.returns),
-            "episode_length": episodes.mean(episodes.lengths),
+            **ended,
             "loss": np.mean(losses, 0) if losses else np.full(len(self.seeds), np.nan),
             "epsilon": np.asarray(jax.vmap(epsilon_at, (None, 0))(jnp.asarray(step), self.hp)),
             **{name: np.asarray(x) for name, x in probed.items()},
         }
         numbers = {name: np.where(state.alive, x, np.nan) for name, x in numbers.items()}
-        numbers |= {"step": state.step.copy(), "episodes": episodes.ended}
+        numbers |= {"step": state.step.copy(), "episodes": ended["episodes"]}
         metrics = Metrics(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
         episodes.clear()
         if copy:

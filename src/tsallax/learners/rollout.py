@@ -15,9 +15,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 from tsallax.agents import Agent
 from tsallax.envs.base import Environment
 from tsallax.envs.host import HostEnvs
+from tsallax.learners.host import FrameStack
 from tsallax.networks import Params
 from tsallax.policies import sample
-from tsallax.replay import HostRing
 from tsallax.types import HParams
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
@@ -151,14 +151,13 @@ def host_episode(
     envs: HostEnvs, policy: HostPolicy, stack: int, episode: int, seed: int, greedy: bool
 ) -> Iterator[HostMoment]:
     """The same episode of every cell; the last moment, when all are over, is not acted on."""
-    spec, cells = envs.observation, envs.count
-    ring = HostRing(cells, 1, spec.shape, spec.dtype, stack)
-    ring.begin(envs.reset([seed + episode] * cells))
+    cells = envs.count
+    frames = FrameStack(envs.reset([seed + episode] * cells), stack)
     total, going = np.zeros(cells), np.ones(cells, bool)
     random = np.random.default_rng([seed, episode])
     limit = envs.time_limit or CAP
     for t in range(limit + 1):
-        Q, pi = map(np.asarray, policy(ring.current()))
+        Q, pi = map(np.asarray, policy(frames.current))
         draw = random.random()  # shared: a cell's episode does not depend on the others
         action = Q.argmax(-1) if greedy else draw_actions(pi, draw)
         yield HostMoment(t, total.copy(), going.copy(), action, Q, pi)
@@ -168,7 +167,7 @@ def host_episode(
         total += np.where(going, moves.reward, 0)
         going &= ~moves.over
         going[list(envs.failures)] = False
-        ring.follow(moves.over, moves.observation)
+        frames.push(moves.observation, moves.over)
 
 
 def evaluate_host(

@@ -107,12 +107,6 @@ class HostRing:
             self._push(cut & cells, final, np.zeros_like(over))
         self._push(cells, observation, over)
 
-    def follow(
-        self, over: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]
-    ) -> None:
-        """The next observation of every cell, without a transition: to act, not to learn."""
-        self._push(np.ones_like(over), observation, over)
-
     def _push(self, cells, frames, first) -> None:
         rows = np.flatnonzero(cells)
         self.newest[rows] = (self.newest[rows] + 1) % self.slots

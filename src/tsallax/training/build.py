@@ -69,14 +69,14 @@ def make_run(config: Config, network: Network | None = None, devices: int = 1) -
 def _on_device(
     config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
 ):
-    from tsallax.learners import parallel, replay_device
+    from tsallax.learners import parallel_update, replay_device
     from tsallax.learners.device import DeviceLearner
 
     check_devices(len(seeds), devices)
     names = envs.CONSTRUCTORS.get(config.env), *filter(callable, get_algorithm(config.algo))
     env, observation, agent, loop = _device_parts(shape_of(config), closed_q(hp.q), network, names)
     if config.learner == "parallel":
-        periods = partial(parallel.plan, rollouts_of(config))
+        periods = partial(parallel_update.plan, rollouts_of(config))
     else:
         periods = partial(replay_device.plan, schedule_of(config))
     copies = config.num_envs or 1
@@ -93,7 +93,7 @@ def _device_parts(
     `names` is what the names of the configuration stand for: in a notebook that may change.
     """
     del names
-    from tsallax.learners import parallel, replay_device
+    from tsallax.learners import parallel_device, replay_device
     from tsallax.replay import make_ring
 
     env = envs.make(config.env, **config.env_options)
@@ -102,7 +102,7 @@ def _device_parts(
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
     agent, head = agent_of(config, q, observation, env.num_actions, network)
     if config.learner == "parallel":
-        return env, observation, agent, parallel.make_loop(env, agent, rollouts_of(config))
+        return env, observation, agent, parallel_device.make_loop(env, agent, rollouts_of(config))
     # The values of every stored state are kept; their quantiles would fill the memory.
     ring, schedule = make_ring(config.buffer, env.time_limit), schedule_of(config)
     loop = replay_device.make_loop(env, agent, ring, schedule, reuse=len(head) == 1)
@@ -110,6 +110,7 @@ def _device_parts(
 
 
 def _on_host(config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int):
+    from tsallax.learners.parallel_host import ParallelOnHost
     from tsallax.learners.replay_host import ReplayOnHost
 
     if devices > 1:
@@ -127,10 +128,11 @@ def _on_host(config: Config, hp: HParams, seeds: list[int], network: Network | N
     agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
     # `vmap` would make a grouped convolution, which is slow on a CPU.
     apart = config.network == "nature" and jax.default_backend() == "cpu"
-    learner = ReplayOnHost(
-        lambda n: make_envs(n=n), frame, agent, hp, seeds, schedule_of(config), config.buffer,
-        config.stack, apart,
-    )  # fmt: skip
+    given = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
+    if config.learner == "parallel":
+        learner: Learner = ParallelOnHost(*given, rollouts_of(config), config.stack, apart)
+    else:
+        learner = ReplayOnHost(*given, schedule_of(config), config.buffer, config.stack, apart)
     return learner, agent, observation
 
 
@@ -154,7 +156,7 @@ def schedule_of(config: Config) -> Schedule:
 
 
 def rollouts_of(config: Config) -> Any:
-    from tsallax.learners.parallel import Rollouts
+    from tsallax.learners.parallel_update import Rollouts
 
     return Rollouts(
         config.steps,

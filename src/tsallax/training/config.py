@@ -266,8 +266,6 @@ def _check_values(config: Config) -> None:
     if any(width < 1 for width in config.hidden):
         raise ValueError(f"hidden widths must be at least 1, not {config.hidden}")
     if config.learner == "parallel":
-        if config.loop == "host":
-            raise ValueError(f"the parallel learner is for compiled environments, not {config.env}")
         return
     if config.target_period % config.train_period:
         raise ValueError(

@@ -1,0 +1,66 @@
+"""What the learners around host environments share."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+
+def generators(seeds: list[int], draw: int) -> list[np.random.Generator]:
+    """A function of seed and draw, so that nothing has to be saved."""
+    return [np.random.default_rng([seed, draw]) for seed in seeds]
+
+
+class Episodes:
+    """Running return and length of each environment, and the sums over what ended this period."""
+
+    def __init__(self, count: int):
+        self.current, self.length = np.zeros(count), np.zeros(count, int)
+        self.clear()
+
+    def clear(self) -> None:
+        self.ended = np.zeros(len(self.current), int)
+        self.returns, self.lengths = np.zeros(len(self.current)), np.zeros(len(self.current))
+
+    def add(self, reward: Float[np.ndarray, "envs"], over: Bool[np.ndarray, "envs"]) -> None:
+        self.current, self.length = self.current + reward, self.length + 1
+        self.ended += over
+        self.returns += np.where(over, self.current, 0)
+        self.lengths += np.where(over, self.length, 0)
+        self.current, self.length = np.where(over, 0, self.current), np.where(over, 0, self.length)
+
+    def means(self, cells: int) -> dict[str, Shaped[np.ndarray, "cells"]]:
+        """Over the episodes that ended in each cell's environments, NaN if none did."""
+        ended, returns, lengths = (
+            x.reshape(cells, -1).sum(-1) for x in (self.ended, self.returns, self.lengths)
+        )
+        none = np.full(cells, np.nan)
+        return {
+            "episodes": ended,
+            "episode_return": np.divide(returns, ended, out=none.copy(), where=ended > 0),
+            "episode_length": np.divide(lengths, ended, out=none, where=ended > 0),
+        }
+
+
+class FrameStack:
+    """The last frames of every environment, oldest first: zero before an episode's first frame.
+
+    With `stack` 0 an observation is a frame as it is.
+    """
+
+    def __init__(self, frames: Shaped[np.ndarray, "envs ..."], stack: int):
+        self.stack = stack
+        self.current: Any = np.zeros((len(frames), stack, *frames.shape[1:]), frames.dtype)
+        self.push(frames, np.ones(len(frames), bool))
+
+    def after(self, frames: Shaped[np.ndarray, "envs ..."]) -> Shaped[np.ndarray, "envs ..."]:
+        """What will be seen if the episode goes on with these frames."""
+        if not self.stack:
+            return frames
+        return np.concatenate([self.current[:, 1:], frames[:, None]], 1)
+
+    def push(self, frames: Shaped[np.ndarray, "envs ..."], first: Bool[np.ndarray, "envs"]) -> None:
+        """The next frames; `first` are those that start an episode."""
+        self.current = self.after(frames)
+        if self.stack:
+            self.current[first, :-1] = 0

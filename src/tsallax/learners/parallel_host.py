@@ -1,0 +1,262 @@
+"""Many host environments at once, and no replay: Gymnasium's, and the Atari emulator's own batch.
+
+Acting on all environments is one call, and so is learning from a rollout. The environments wait
+while the network learns: docs/parallel.md says what that costs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from tsallax.agents import Agent, AgentState
+from tsallax.envs.host import HostEnvs
+from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners.cells import over_cells
+from tsallax.learners.host import Episodes, FrameStack, generators
+from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
+from tsallax.learners.rollout import evaluate_host
+from tsallax.learners.schedule import Metrics, epsilon_at, policy_metrics
+from tsallax.networks import Params
+from tsallax.storage import tensors
+from tsallax.storage.tensors import Spec
+from tsallax.types import HParams
+
+
+@dataclass
+class State:
+    """Everything that a run is, except for what the environments keep to themselves."""
+
+    step: Int[np.ndarray, "cells"]
+    agent: AgentState
+    diverged: Int[np.ndarray, "cells"]
+    frames: FrameStack
+    episodes: Episodes
+    failures: dict[int, str] = field(default_factory=dict)  # cells with an environment that failed
+
+    @property
+    def alive(self) -> Bool[np.ndarray, "cells"]:
+        return ~np.isin(np.arange(len(self.step)), list(self.failures))
+
+
+class Programs(NamedTuple):
+    """Compiled. The leading axis of every argument and result is the cells."""
+
+    init: Callable[..., AgentState]
+    act: Callable[..., tuple[jax.Array, jax.Array]]
+    atoms: Callable[..., jax.Array]
+    update: Callable[..., tuple[AgentState, jax.Array]]
+    metrics: Callable[..., dict[str, jax.Array]]
+    policy: Callable[..., tuple[jax.Array, jax.Array]]
+
+
+@lru_cache(maxsize=32)
+def make_programs(agent: Agent, shape: Rollouts, cells: int, apart: bool) -> Programs:
+    """Of `cells` side by side, or, `apart`, one after the other in the same program."""
+
+    def act_cell(state, observation, step, hp, key):
+        return act(agent, state, observation, step, hp, jax.random.fold_in(key, step))
+
+    def update_cell(state, seen, Z_next, step, hp, key):
+        k_draw, k_learn = jax.random.split(jax.random.fold_in(key, step))
+        y = returns(agent, shape, state, seen, Z_next, hp, k_draw)
+        return learn(agent, shape, state, seen, y, step, hp, k_learn)
+
+    def compiled(function, **options):
+        if apart and cells > 1:
+            return jax.jit(lambda *x: jax.lax.map(lambda one: function(*one), x), **options)
+        return jax.jit(over_cells(function, cells), **options)
+
+    return Programs(
+        init=compiled(agent.init),
+        act=compiled(act_cell),
+        atoms=compiled(lambda state, observation: agent.atoms(state.params, observation)),
+        update=compiled(update_cell),
+        metrics=compiled(partial(policy_metrics, agent)),
+        policy=compiled(agent.policy),
+    )
+
+
+class ParallelOnHost:
+    """The parallel learner of environments that are Python objects.
+
+    Args:
+        make_envs: makes so many environments.
+        frame: what one of them gives.
+        agent: what is trained.
+        hp: the numbers of each cell.
+        seeds: of each cell.
+        shape: of the rollouts.
+        stack: frames that make an observation, 0 for one as it is.
+        apart: run the cells one after the other instead of vmapped.
+    """
+
+    def __init__(
+        self,
+        make_envs: Callable[[int], HostEnvs],
+        frame: jax.ShapeDtypeStruct,
+        agent: Agent,
+        hp: HParams,
+        seeds: list[int],
+        shape: Rollouts,
+        stack: int = 0,
+        apart: bool = False,
+    ):
+        self.make_envs, self.frame, self.agent, self.hp = make_envs, frame, agent, hp
+        self.seeds, self.shape, self.stack = seeds, shape, stack
+        # How long a run is, is no part of its programs.
+        self.programs = make_programs(agent, shape._replace(steps=0), len(seeds), apart)
+        keys = jnp.stack([jax.random.key(seed) for seed in seeds])
+        self.k_agent, self.k_act, self.k_learn = jnp.moveaxis(jax.vmap(_three)(keys), 1, 0)
+
+    @cached_property
+    def envs(self) -> HostEnvs:
+        """Made when they are needed, closed when training ends."""
+        return self.make_envs(len(self.seeds) * self.shape.envs)
+
+    def start(self) -> State:
+        zeros = np.zeros(len(self.seeds), int)
+        return self._begin(zeros, self.programs.init(self.k_agent), zeros - 1, {})
+
+    def _begin(
+        self,
+        step: Int[np.ndarray, "cells"],
+        agent: AgentState,
+        diverged: Int[np.ndarray, "cells"],
+        failures: dict[int, str],
+    ) -> State:
+        """In new episodes, whose seeds are a function of seed and step."""
+        for cell, why in failures.items():
+            every = range(cell * self.shape.envs, (cell + 1) * self.shape.envs)
+            self.envs.failures.update(dict.fromkeys(every, why))
+        draws = generators(self.seeds, int(step[0]))
+        fresh = np.concatenate([draw.integers(2**31, size=self.shape.envs) for draw in draws])
+        frames = FrameStack(self.envs.reset(fresh.tolist()), self.stack)
+        state = State(step, agent, diverged, frames, Episodes(len(fresh)), failures)
+        self._note_failures(state)
+        return state
+
+    def params(self) -> Params:
+        return jax.eval_shape(self.programs.init, self.k_agent).params
+
+    def save(self, state: State) -> tuple[Arrays, Notes]:
+        own = {"step": state.step, "diverged": state.diverged}
+        failures = {str(cell): why for cell, why in state.failures.items()}
+        return {**own, **tensors.flatten({"agent": state.agent})}, {"stopped": failures}
+
+    def layout(self, notes: Mapping[str, Any]) -> dict[str, Spec]:
+        own = {name: Spec((len(self.seeds),), np.int64) for name in ("step", "diverged")}
+        agent = jax.eval_shape(self.programs.init, self.k_agent)
+        return {**own, **tensors.specs_of({"agent": agent})}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> State:
+        """A saved state, in new episodes: an environment's own state cannot be saved."""
+        agent = jax.eval_shape(self.programs.init, self.k_agent)
+        return self._begin(
+            arrays["step"].copy(),
+            tensors.unflatten({"agent": agent}, arrays)["agent"],
+            arrays["diverged"].copy(),
+            {int(cell): str(why) for cell, why in notes["stopped"].items()},
+        )
+
+    def train(self, state: State, tick: Tick) -> Iterator[Period]:
+        """The state passed in is changed."""
+        try:
+            for rollouts in plan(self.shape, int(state.step[0])):
+                losses = [self._rollout(state, tick) for _ in range(rollouts)]
+                metrics = self._close_period(state, np.mean(losses, 0))
+                params = state.agent.params
+                yield Period(int(state.step[0]), state, params, metrics, dict(state.failures))
+        finally:
+            self.envs.close()
+            del self.envs
+
+    def evaluate(
+        self, params: Params, episodes: int, greedy: bool, seed: int = 0
+    ) -> Float[np.ndarray, "cells episodes"]:
+        """In environments of their own."""
+        envs = self.make_envs(len(self.seeds))
+        try:
+            policy = lambda seen: self.programs.policy(params, seen, self.hp)  # noqa: E731
+            return evaluate_host(envs, policy, self.stack, episodes, greedy, seed)
+        finally:
+            envs.close()
+
+    def _rollout(self, state: State, tick: Tick) -> Float[np.ndarray, "cells"]:
+        """T steps of every environment, and what is learned from them; the loss."""
+        played, Z_next = self._play(state, tick)
+        agent, loss = self.programs.update(
+            state.agent, played, Z_next, state.step, self.hp, self.k_learn
+        )
+        if state.failures:  # those cells keep what they had learned
+            alive = jnp.asarray(state.alive)
+            agent = jax.tree.map(lambda new, old: _rows(alive, new, old), agent, state.agent)
+        state.agent, loss = agent, np.asarray(loss)
+        bad = ~np.isfinite(loss) & (state.diverged < 0) & state.alive
+        state.diverged = np.where(bad, state.step, state.diverged)
+        return loss
+
+    def _play(self, state: State, tick: Tick) -> tuple[Played, Float[np.ndarray, "..."]]:
+        steps: list[Played] = []
+        ends: dict[int, np.ndarray] = {}  # atoms at the last observations of truncated episodes
+        for t in range(self.shape.length):
+            observation = self._of_cells(state.frames.current)
+            action, Z = self.programs.act(state.agent, observation, state.step, self.hp, self.k_act)
+            action = np.asarray(action)
+            moves = self.envs.step(action.reshape(-1))
+            cut = moves.truncated & ~moves.terminated
+            if cut.any():
+                final = self._of_cells(state.frames.after(moves.final))
+                ends[t] = np.asarray(self.programs.atoms(state.agent, final))
+            state.step = state.step + self.shape.envs
+            self._note_failures(state)
+            state.frames.push(moves.observation, moves.over)
+            state.episodes.add(moves.reward, moves.over & np.repeat(state.alive, self.shape.envs))
+            each = (moves.reward, moves.terminated, cut)
+            steps.append(Played(observation, np.asarray(Z), action, *map(self._of_cells, each)))
+            tick(int(state.step[0]))
+        last = self.programs.atoms(state.agent, self._of_cells(state.frames.current))
+        Z_next = np.stack([*(step.Z for step in steps[1:]), np.asarray(last)], 1)
+        for t, Z in ends.items():
+            cut = steps[t].truncated
+            Z_next[:, t][cut] = Z[cut]
+        columns: list[Any] = [np.stack(x, 1) for x in zip(*steps, strict=True)]
+        return Played(*columns), Z_next
+
+    def _of_cells(self, x: np.ndarray) -> np.ndarray:
+        return x.reshape(len(self.seeds), self.shape.envs, *x.shape[1:])
+
+    def _close_period(self, state: State, loss: Float[np.ndarray, "cells"]) -> Metrics:
+        observation = self._of_cells(state.frames.current)
+        probed = self.programs.metrics(state.agent, observation, self.hp)
+        epsilon = jax.vmap(epsilon_at)(jnp.asarray(state.step), self.hp)
+        ended = state.episodes.means(len(self.seeds))
+        numbers = {**ended, "loss": loss, "epsilon": epsilon, **probed}
+        numbers = {n: np.where(state.alive, np.asarray(x), np.nan) for n, x in numbers.items()}
+        numbers |= {"step": state.step.copy(), "episodes": ended["episodes"]}
+        state.episodes.clear()
+        state.agent = state.agent._replace(target_params=state.agent.params)
+        return Metrics(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
+
+    def _note_failures(self, state: State) -> None:
+        for index, message in self.envs.failures.items():
+            cell = index // self.shape.envs
+            if cell not in state.failures:
+                state.failures[cell] = f"stopped at step {int(state.step[0]):,}: {message}"
+        if not state.alive.any():
+            raise ValueError(f"every environment failed; the first {state.failures[0]}")
+
+
+def _three(key: jax.Array) -> jax.Array:
+    return jax.random.split(key, 3)
+
+
+def _rows(
+    chosen: Bool[jax.Array, "cells"], new: jax.Array, old: jax.Array
+) -> Shaped[jax.Array, "cells ..."]:
+    return jnp.where(chosen.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
