@@ -11,8 +11,7 @@ import pytest
 
 from support.probe_envs import ROOMS, rooms
 from tsallax.agents import make_agent
-from tsallax.learners.cells import start_cells
-from tsallax.learners.device import program
+from tsallax.learners.device import program, start_cells
 from tsallax.learners.replay_device import Numbers, make_loop
 from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp

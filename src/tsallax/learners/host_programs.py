@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int, Key
 
 from tsallax.agents import Agent, AgentState
-from tsallax.learners.cells import own_buffers
+from tsallax.learners.device import own_buffers
 from tsallax.learners.schedule import epsilon_at, policy_metrics
 from tsallax.types import HParams
 

@@ -14,7 +14,7 @@ from tsallax import envs
 from tsallax.agents import Agent, make_agent
 from tsallax.envs.base import Environment
 from tsallax.learners import Learner
-from tsallax.learners.cells import check_devices
+from tsallax.learners.device import check_devices
 from tsallax.learners.schedule import Schedule
 from tsallax.networks import Network, make_network, output_shape
 from tsallax.operators import get_algorithm, make_hparams
