@@ -23,7 +23,7 @@ def work(
 
     What went wrong is an answer, too.
     """
-    from tsallax.storage.lock import BusyError
+    from tsallax.storage.files import BusyError
     from tsallax.storage.run_folder import SCHEMA, status
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.driver import Interrupt, Silent, train_into

@@ -18,8 +18,7 @@ import numpy as np
 
 from tsallax._version import __version__
 from tsallax.storage import checkpoint, tensors
-from tsallax.storage.files import Directory
-from tsallax.storage.lock import BusyError, is_unlocked, lock
+from tsallax.storage.files import BusyError, Directory, is_unlocked, lock
 from tsallax.storage.tables import METRICS, TIMING, append_rows
 from tsallax.storage.tensors import Digest, Spec
 
