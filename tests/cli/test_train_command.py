@@ -11,8 +11,8 @@ import pytest
 
 from support import runs, tiny
 from tsallax import cli
+from tsallax.cli import one_line
 from tsallax.cli.display import Display
-from tsallax.cli.errors import one_line
 from tsallax.learners import Period
 from tsallax.learners.schedule import Metrics
 from tsallax.report.curves import read_curves, smooth

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from tsallax.cli.errors import printable
+from tsallax.cli import printable
 
 if TYPE_CHECKING:
     from tsallax.training.driver import Progress as Trained

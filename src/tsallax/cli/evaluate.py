@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import check_counts, check_seed
+from tsallax.cli import check_counts, check_seed
 
 
 def run(

@@ -9,8 +9,7 @@ import tyro
 from rich.console import Console
 
 from tsallax.api import best_cell, load
-from tsallax.cli import minatar_terminal
-from tsallax.cli.errors import check_counts, check_seed
+from tsallax.cli import check_counts, check_seed, minatar_terminal
 from tsallax.envs import make, make_host
 from tsallax.envs.minatar import GAMES
 from tsallax.learners.rollout import Moment, host_moments, moments

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import printable
+from tsallax.cli import printable
 from tsallax.report.page import html, troubles
 from tsallax.report.page.gather import gather
 from tsallax.storage.files import Directory

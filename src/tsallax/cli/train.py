@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
+from tsallax.cli import printable
 from tsallax.cli.config_options import config_options, to_config
 from tsallax.cli.display import Display, duration
-from tsallax.cli.errors import printable
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]
