@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
 from tsallax.envs import acrobot, cartpole
 from tsallax.envs.base import Environment, Outcome
-from tsallax.envs.minatar import GAMES
+from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
+from tsallax.envs.minatar.common import environment
 
 if TYPE_CHECKING:
     from tsallax.envs.host import HostEnvs
@@ -17,6 +19,10 @@ __all__ = [
     "CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make", "make_host",
 ]  # fmt: skip
 
+GAMES: dict[str, Callable[..., Environment]] = {
+    game.RULES.id: partial(environment, game.RULES)
+    for game in (asterix, breakout, freeway, seaquest, space_invaders)
+}
 CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     "Acrobot-v1": acrobot.acrobot,
     "CartPole-v1": cartpole.cartpole,
