@@ -15,7 +15,7 @@ from tsallax.learners.replay_device import Numbers, make_loop
 from tsallax.learners.schedule import Schedule
 from tsallax.networks import Dense, mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 from tsallax.types import HParams
 
 # A whole run, small: C = 2, a target copy every 20 steps.

@@ -16,7 +16,7 @@ from tsallax.agents import Agent, AgentState
 from tsallax.learners.device import program, start_cells
 from tsallax.learners.replay_device import Numbers, make_loop
 from tsallax.learners.schedule import Metrics, Schedule, epsilon_at
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 from tsallax.types import HParams
 
 HP = HParams(epsilon=1.0, epsilon_end=0.2, epsilon_steps=16.0)

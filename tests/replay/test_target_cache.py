@@ -16,8 +16,7 @@ from tsallax.learners.replay_device import Numbers, make_loop
 from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import cache_target_values, make_ring
-from tsallax.replay.target_cache import ROWS, distinct
+from tsallax.replay.ring import ROWS, cache_target_values, distinct, make_ring
 from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
 

@@ -11,7 +11,7 @@ from tsallax.learners.replay_device import Numbers, State, make_loop
 from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 
 SEEDS, SICK, STEP = 4, 2, 33
 

@@ -25,7 +25,7 @@ from tsallax.learners.schedule import (
     periods,
     policy_metrics,
 )
-from tsallax.replay import Ring, cache_target_values
+from tsallax.replay.ring import Ring, cache_target_values
 from tsallax.types import HParams
 
 Count: TypeAlias = int | Int[Array, ""]

@@ -21,8 +21,7 @@ from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
 from tsallax.learners.rollout import evaluate_host
 from tsallax.learners.schedule import Metrics, Schedule, epsilon_at, periods
 from tsallax.networks import Params
-from tsallax.replay import HostRing
-from tsallax.replay.host import tables
+from tsallax.replay.host import HostRing, tables
 from tsallax.storage import tensors
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams

@@ -17,7 +17,7 @@ from tsallax.envs.base import Environment
 from tsallax.envs.host import HostEnvs
 from tsallax.networks import Params
 from tsallax.policies import sample
-from tsallax.replay import HostRing
+from tsallax.replay.host import HostRing
 from tsallax.types import HParams
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there

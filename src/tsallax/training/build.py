@@ -94,7 +94,7 @@ def _device_parts(
     """
     del names
     from tsallax.learners import parallel, replay_device
-    from tsallax.replay import make_ring
+    from tsallax.replay.ring import make_ring
 
     env = envs.make(config.env, **config.env_options)
     if env.num_actions > MOST_ACTIONS:
