@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple
 
-from tsallax._version import __version__
+from tsallax import __version__
 
 
 class Command(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tsallax._version import __version__
+from tsallax import __version__
 from tsallax.storage import checkpoint, tensors
 from tsallax.storage.files import BusyError, Directory, is_unlocked, lock
 from tsallax.storage.tables import METRICS, TIMING, append_rows
