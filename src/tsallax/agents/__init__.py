@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax import operators, policies
+from tsallax import policies
 from tsallax.networks import Network, Params
-from tsallax.operators import Algorithm, action_values, one_step
+from tsallax.operators.table import Algorithm, one_step
+from tsallax.operators.targets import action_values, huber, quantile_huber, squared
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
 
@@ -50,7 +51,7 @@ OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
     "radam": radam,  # Adam whose first steps are short: no warm-up of the step size is needed
     "rmsprop": centred_rmsprop,  # MinAtar's
 }
-LOSSES = {"squared": operators.squared, "huber": operators.huber}
+LOSSES = {"squared": squared, "huber": huber}
 ACTING = ("pi", "argmax")
 
 
@@ -185,7 +186,7 @@ def make_agent(
             chosen = jax.vmap(lambda Z, a: Z[a])(Z, action)
             if chosen.ndim == 1:
                 return jnp.mean(error_loss(y - chosen))
-            return jnp.mean(jax.vmap(operators.quantile_huber)(chosen, y))
+            return jnp.mean(jax.vmap(quantile_huber)(chosen, y))
 
         loss_value, gradient = jax.value_and_grad(batch_loss)(state.params)
         if clip_gradient:

@@ -18,8 +18,8 @@ from tsallax.agents import Agent, AgentState
 from tsallax.envs.base import Environment
 from tsallax.learners.device import Largest, Loop
 from tsallax.learners.schedule import Episodes, Metrics, epsilon_at, first_bad, policy_metrics
-from tsallax.operators import action_values
 from tsallax.operators.returns import lambda_returns
+from tsallax.operators.targets import action_values
 from tsallax.types import Bootstrap, HParams
 
 

@@ -17,7 +17,7 @@ from tsallax.learners import Learner
 from tsallax.learners.device import check_devices
 from tsallax.learners.schedule import Schedule
 from tsallax.networks import Network, make_network, output_shape
-from tsallax.operators import get_algorithm, make_hparams
+from tsallax.operators.table import get_algorithm, make_hparams
 from tsallax.storage.tensors import header
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
 from tsallax.types import HParams, Number

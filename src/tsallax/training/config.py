@@ -165,7 +165,7 @@ ONLY = {  # options of one learner; the other one leaves them None
 def resolve(config: Config) -> Config:
     """Fill in everything that was not given, and refuse what cannot be run."""
     from tsallax import envs
-    from tsallax.operators import get_algorithm
+    from tsallax.operators.table import get_algorithm
 
     if not config.env:
         raise ValueError("which environment? `tsallax list` names them")
