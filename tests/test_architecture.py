@@ -11,7 +11,7 @@ SOURCE = ROOT / "src" / "tsallax"
 FILES = sorted(SOURCE.rglob("*.py"))
 MAX_LINES = 300
 
-GROUND = {"checks", "_jaxlib"}  # stand on nothing, serve all
+GROUND = {"spelling", "_jaxlib"}  # stand on nothing, serve all
 UNSEEN = {"__init__", "__main__", "_jaxlib"}  # not rooms of docs/architecture.md
 BESIDE = {"networks", "replay", "envs", "storage"}
 BELOW: dict[str, set[str]] = {
@@ -84,13 +84,13 @@ def test_imports_go_downward(path):
         ("learners", "from tsallax.tabular import iterate", {"tabular"}),
         ("learners", "from tsallax.training.config import Config", {"training"}),
         ("learners", "from tsallax.storage import tensors\nfrom tsallax.envs import make", set()),
-        ("checks", "from tsallax.types import HParams", {"types"}),
+        ("spelling", "from tsallax.types import HParams", {"types"}),
         ("types", "from .cli import main", {"cli"}),
         ("stats", "from tsallax.types import HParams", {"types"}),
         ("agents", "from tsallax.stats import iqm", {"stats"}),
         ("report", "from tsallax.stats import iqm", set()),
         ("types", "from tsallax.attic import box", {"attic"}),
-        ("cli", "import jax\nfrom tsallax import __version__, checks, report", set()),
+        ("cli", "import jax\nfrom tsallax import __version__, report, spelling", set()),
         ("training", "from tsallax.envs import make", set()),
     ],
 )

@@ -9,9 +9,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from tsallax.checks import suggest
 from tsallax.networks import Network, Params
 from tsallax.report.curves import Curves, as_png, plot_curves, read_curves
+from tsallax.spelling import suggest
 from tsallax.storage.run_folder import CURVES, load_weights
 from tsallax.training.build import Run, check_memory, make_run
 from tsallax.training.config import NUMBERS, Config, grid, resolve, varied

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax import policies
 from tsallax.networks import Network, Params
 from tsallax.operators.table import Algorithm, one_step
 from tsallax.operators.targets import action_values, huber, quantile_huber, squared
+from tsallax.policies.closed import epsilon_greedy, normalise, sample
+from tsallax.policies.tsallis import Method, make_policy
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
 
@@ -80,7 +81,7 @@ def make_agent(
     network: Network,
     algorithm: Algorithm,
     *,
-    method: policies.Method = "exact",
+    method: Method = "exact",
     q: float | None = None,
     optimiser: str = "adam",
     optimiser_eps: float | None = None,
@@ -95,7 +96,7 @@ def make_agent(
         network: maps an observation to action values `(A,)` or quantiles `(A, N)`.
         algorithm: a row of the table.
         method: how the Tsallis policy is computed.
-        q: in the place of `hp.q`, see `policies.make_policy`.
+        q: in the place of `hp.q`, see `make_policy`.
         optimiser: `adam` or `rmsprop`.
         optimiser_eps: added to the root of the second moment; the optimiser's own if None.
         loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
@@ -106,7 +107,7 @@ def make_agent(
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
             raise ValueError(f"there is no {name!r}: one of {', '.join(table)}")
-    tsallis = policies.make_policy(method, q)
+    tsallis = make_policy(method, q)
     own_policy: Policy = algorithm.policy or tsallis
     transform = OPTIMISERS[optimiser](**({} if optimiser_eps is None else {"eps": optimiser_eps}))
     error_loss = LOSSES[loss]
@@ -123,7 +124,7 @@ def make_agent(
     ) -> tuple[Float[Array, "A"], Float[Array, "A"]]:
         """Action values and the policy, normalised."""
         Q = values(params, observation)
-        return Q, policies.normalise(own_policy(Q, hp), Q)
+        return Q, normalise(own_policy(Q, hp), Q)
 
     def act(
         params: Params,
@@ -133,11 +134,11 @@ def make_agent(
         key: PRNGKeyArray,
     ) -> Int[Array, ""]:
         pi = behaviour(values(params, observation), hp)
-        return policies.sample(key, policies.epsilon_greedy(pi, epsilon))
+        return sample(key, epsilon_greedy(pi, epsilon))
 
     def behaviour(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
         if acting == "pi":
-            return policies.normalise(own_policy(Q, hp), Q)
+            return normalise(own_policy(Q, hp), Q)
         return jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
 
     def atoms(params: Params, observations: Shaped[Array, "batch ..."]):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
-from tsallax.policies import kl_divergence, shannon_entropy
+from tsallax.policies.entropy import kl_divergence, shannon_entropy
 from tsallax.types import HParams
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from tsallax.checks import suggest
 from tsallax.operators import targets
 from tsallax.operators.targets import action_values, boltzmann, hard
+from tsallax.spelling import suggest
 from tsallax.types import Bonus, Bootstrap, HParams, Policy, Target, Value
 
 
