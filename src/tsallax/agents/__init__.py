@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax.networks import Network, Params
+from tsallax.networks.dense import Network, Params
 from tsallax.operators.table import Algorithm, one_step
 from tsallax.operators.targets import action_values, huber, quantile_huber, squared
 from tsallax.policies.closed import epsilon_greedy, normalise, sample

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tsallax.learners.schedule import Metrics
-from tsallax.networks import Params
+from tsallax.networks.dense import Params
 from tsallax.storage.tensors import Spec
 
 Arrays = dict[str, np.ndarray]

@@ -19,7 +19,7 @@ from tsallax.agents import Agent
 from tsallax.envs.base import Environment
 from tsallax.learners import Arrays, Notes, Period, Tick
 from tsallax.learners.rollout import evaluate
-from tsallax.networks import Params
+from tsallax.networks.dense import Params
 from tsallax.storage import tensors
 from tsallax.types import HParams
 

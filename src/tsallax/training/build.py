@@ -16,7 +16,7 @@ from tsallax.envs.base import Environment
 from tsallax.learners import Learner
 from tsallax.learners.device import check_devices
 from tsallax.learners.schedule import Schedule
-from tsallax.networks import Network, make_network, output_shape
+from tsallax.networks.dense import Network, make_network, output_shape
 from tsallax.operators.table import get_algorithm, make_hparams
 from tsallax.storage.tensors import header
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
