@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from tsallax.agents.rmsprop import centred_rmsprop
 from tsallax.networks.dense import Network, Params
 from tsallax.operators.table import Algorithm, one_step
 from tsallax.operators.targets import action_values, huber, quantile_huber, squared
@@ -15,41 +16,9 @@ from tsallax.policies.closed import epsilon_greedy, normalise, sample
 from tsallax.policies.tsallis import Method, make_policy
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
-
-def adam(eps: float = 1e-8) -> optax.GradientTransformation:
-    return optax.scale_by_adam(b1=0.9, b2=0.999, eps=eps)
-
-
-def centred_rmsprop(eps: float = 0.01, decay: float = 0.95) -> optax.GradientTransformation:
-    """`g / (sqrt(E[g^2] - E[g]^2) + eps)`, as torch computes it but for one thing.
-
-    The variance of a constant gradient may round below 0; its root is 0 here, and NaN in torch.
-    """
-
-    def init(params):
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        return zeros, zeros
-
-    def update(updates, state, params=None):
-        del params
-        mean, square = state
-        mean = jax.tree.map(lambda m, g: decay * m + (1 - decay) * g, mean, updates)
-        square = jax.tree.map(lambda s, g: decay * s + (1 - decay) * g**2, square, updates)
-        step = jax.tree.map(
-            lambda g, m, s: g / (jnp.sqrt(jnp.maximum(s - m**2, 0)) + eps), updates, mean, square
-        )
-        return step, (mean, square)
-
-    return optax.GradientTransformation(init, update)
-
-
-def radam(eps: float = 1e-8) -> optax.GradientTransformation:
-    return optax.scale_by_radam(b1=0.9, b2=0.999, eps=eps)
-
-
 OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
-    "adam": adam,
-    "radam": radam,  # Adam whose first steps are short: no warm-up of the step size is needed
+    "adam": optax.scale_by_adam,
+    "radam": optax.scale_by_radam,  # Adam whose first steps are short: no warm-up of the step size is needed
     "rmsprop": centred_rmsprop,  # MinAtar's
 }
 LOSSES = {"squared": squared, "huber": huber}
