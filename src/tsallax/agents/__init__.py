@@ -18,7 +18,7 @@ from tsallax.types import Bootstrap, HParams, Policy, Transition
 
 OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
     "adam": optax.scale_by_adam,
-    "radam": optax.scale_by_radam,  # Adam whose first steps are short: no warm-up of the step size is needed
+    "radam": optax.scale_by_radam,  # its first steps are short: the step size needs no warm-up
     "rmsprop": centred_rmsprop,  # MinAtar's
 }
 LOSSES = {"squared": squared, "huber": huber}

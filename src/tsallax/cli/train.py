@@ -37,9 +37,9 @@ def run(
     from tsallax.storage.run_folder import CURVES, status
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
+    from tsallax.training.config import to_json
     from tsallax.training.driver import Interrupt, train_into
     from tsallax.training.program_cache import use_cache
-    from tsallax.training.stored_config import to_json
 
     config, path = _which(to_config(options), out, resume)
     if status(path, to_json(config)) == "done":

@@ -20,7 +20,7 @@ from tsallax.envs.base import Environment
 from tsallax.learners import Arrays, Notes, Period, Tick
 from tsallax.learners.rollout import evaluate
 from tsallax.networks.dense import Params
-from tsallax.storage import tensors
+from tsallax.storage import reader, tensors
 from tsallax.types import HParams
 
 Largest: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]  # over cells side by side
@@ -100,7 +100,7 @@ class DeviceLearner:
         return tensors.specs_of(jax.eval_shape(self.start))
 
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
-        return tensors.unflatten(jax.eval_shape(self.start), arrays)
+        return reader.unflatten(jax.eval_shape(self.start), arrays)
 
 
 @lru_cache(maxsize=32)

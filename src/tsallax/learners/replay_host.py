@@ -22,7 +22,7 @@ from tsallax.learners.rollout import evaluate_host
 from tsallax.learners.schedule import Metrics, Schedule, epsilon_at, periods
 from tsallax.networks import Params
 from tsallax.replay.host import HostRing, tables
-from tsallax.storage import tensors
+from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
 
@@ -159,7 +159,7 @@ class ReplayOnHost:
         """
         state = self._blank()
         state.step, state.diverged = arrays["step"].copy(), arrays["diverged"].copy()
-        agent = tensors.unflatten({"agent": state.agent}, arrays)["agent"]
+        agent = reader.unflatten({"agent": state.agent}, arrays)["agent"]
         state.held = self.programs.unstack(agent)
         start = "replay."
         state.replay.fill(

@@ -294,3 +294,8 @@ def grid(config: Config) -> list[dict[str, float]]:
 def varied(config: Config) -> list[str]:
     """The numbers that have several values."""
     return [name for name in NUMBERS if len(getattr(config, name) or ()) > 1]
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    """A configuration as `run.json` has it."""
+    return dataclasses.asdict(config)

@@ -14,8 +14,7 @@ from tsallax.learners import Period
 from tsallax.learners.schedule import Metrics
 from tsallax.storage.run_folder import RunFolder, status
 from tsallax.training.build import Run
-from tsallax.training.config import varied
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import to_json, varied
 
 RECENT = 10  # periods whose mean return a run ends with
 
