@@ -8,7 +8,7 @@ import numpy as np
 import tyro
 
 from tsallax.cli import printable
-from tsallax.cli.config_options import config_options, to_config
+from tsallax.cli.config_options import config_options
 from tsallax.cli.display import Display, duration
 from tsallax.training.config import Config
 
@@ -41,7 +41,9 @@ def run(
     from tsallax.training.driver import Interrupt, train_into
     from tsallax.training.program_cache import use_cache
 
-    config, path = _which(to_config(options), out, resume)
+    groups = map(vars, vars(options).values())
+    given = Config(**{name: value for group in groups for name, value in group.items()})
+    config, path = _which(given, out, resume)
     if status(path, to_json(config)) == "done":
         print(f"{path} is done: there is nothing to resume")
         return 0

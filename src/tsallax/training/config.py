@@ -16,7 +16,8 @@ from tsallax.training.options import (
     number,
     option,
 )
-from tsallax.training.presets import COMMON, OPTIMISER_EPS, PARALLEL, PRESETS, silent_choices
+from tsallax.training.parallel import PARALLEL, whole_rollouts
+from tsallax.training.presets import COMMON, OPTIMISER_EPS, PRESETS, silent_choices
 
 Numbers = tuple[float, ...]
 Policy = Literal["exact", "paper", "paper-normalised", "linear", "literal", "printed"]
@@ -204,22 +205,11 @@ def _fill(config: Config, filling: dict[str, Any]) -> Config:
 
 def _normal_form(config: Config) -> Config:
     """Equal runs have equal configurations: whole blocks of steps, and no number said twice."""
-    blocks = _whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
+    blocks = whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
     same_k = config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q)
     same_weight = config.log_weight == config.alpha and len(config.alpha) == 1
     said = dict.fromkeys([n for n, x in zip(FOLLOWING, (same_k, same_weight), strict=True) if x])
     return dataclasses.replace(config, **blocks, **said)
-
-
-def _whole_rollouts(config: Config) -> dict[str, int]:
-    frames = config.num_envs * config.rollout
-    if frames % config.minibatches:
-        raise ValueError(
-            f"num_envs x rollout ({frames}) must be a multiple of minibatches "
-            f"({config.minibatches})"
-        )
-    wanted = {"steps": config.steps, "target_period": config.target_period}
-    return {name: -(-steps // frames) * frames for name, steps in wanted.items()}
 
 
 def _whole_blocks(config: Config) -> dict[str, int]:
