@@ -1,4 +1,7 @@
-"""What a run of the parallel learner is filled in with, found by experiment: docs/parallel.md."""
+"""The parallel learner's part of a configuration; the numbers were found by experiment.
+
+docs/parallel.md has them.
+"""
 
 from typing import Any
 
@@ -65,3 +68,18 @@ def whole_rollouts(config: Any) -> dict[str, int]:
         )
     wanted = {"steps": config.steps, "target_period": config.target_period}
     return {name: -(-steps // frames) * frames for name, steps in wanted.items()}
+
+
+def rollouts_of(config: Any) -> Any:
+    from tsallax.learners.parallel import Rollouts
+
+    return Rollouts(
+        config.steps,
+        config.num_envs,
+        config.rollout,
+        config.epochs,
+        config.minibatches,
+        config.target_period,
+        config.clip_rewards,
+        config.frozen_bonus,
+    )
