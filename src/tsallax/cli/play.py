@@ -10,7 +10,8 @@ from rich.console import Console
 
 from tsallax.api import best_cell, load
 from tsallax.cli import check_counts, check_seed, minatar_terminal
-from tsallax.envs import GAMES, make, make_host
+from tsallax.envs import GAMES, make
+from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
 from tsallax.training.build import make_cells

@@ -5,8 +5,8 @@ from functools import lru_cache, partial
 
 import jax
 
-from tsallax import envs
 from tsallax.agents import Agent
+from tsallax.envs.host import make_host
 from tsallax.learners.replay_host import ReplayOnHost
 from tsallax.networks.dense import Network
 from tsallax.operators.table import get_algorithm
@@ -21,9 +21,7 @@ def make_on_host(
     """The learner, the agent and what it observes."""
     if devices > 1:
         raise ValueError("several devices are for environments that are compiled: `tsallax list`")
-    make_envs = partial(
-        envs.make_host, config.env, timeout=config.env_timeout, **config.env_options
-    )
+    make_envs = partial(make_host, config.env, timeout=config.env_timeout, **config.env_options)
     one = make_envs(n=1)
     frame, num_actions = one.observation, len(one.action_names)
     one.close()
