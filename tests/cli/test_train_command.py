@@ -13,8 +13,7 @@ from support import runs, tiny
 from tsallax import cli
 from tsallax.cli import one_line
 from tsallax.cli.display import Display
-from tsallax.learners import Period
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics, Period
 from tsallax.report.curves import read_curves, smooth
 from tsallax.storage import run_folder
 from tsallax.storage.run_folder import RunFolder, read_about

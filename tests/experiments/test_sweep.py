@@ -23,7 +23,7 @@ from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
 from tsallax.experiments.sweep import Answer
 from tsallax.experiments.worker import work
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import Config, resolve, to_json

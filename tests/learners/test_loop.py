@@ -11,8 +11,8 @@ import pytest
 from support.probe_envs import clock
 from tsallax.agents import make_agent
 from tsallax.envs.cartpole import cartpole
+from tsallax.learners import Schedule
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Schedule
 from tsallax.networks import Dense, mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay.ring import make_ring

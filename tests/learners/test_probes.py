@@ -9,8 +9,8 @@ import pytest
 
 from support.probe_envs import GAMMA, ROOMS, rooms
 from tsallax.agents import make_agent
+from tsallax.learners import Schedule
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay.ring import make_ring

@@ -13,9 +13,9 @@ import numpy as np
 from support.hlo import assert_writes_in_place
 from support.probe_envs import clock, dice, throw
 from tsallax.agents import Agent, AgentState
+from tsallax.learners import Metrics, Schedule, epsilon_at
 from tsallax.learners.device import program, start_cells
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Metrics, Schedule, epsilon_at
 from tsallax.replay.ring import make_ring
 from tsallax.types import HParams
 

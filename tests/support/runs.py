@@ -10,7 +10,7 @@ import numpy as np
 
 from tsallax import cli
 from tsallax.experiments.results import COLUMNS
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics
 from tsallax.report.page import content, gather
 from tsallax.storage.run_folder import RunFolder
 from tsallax.training.build import make_cells

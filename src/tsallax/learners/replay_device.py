@@ -15,8 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.base import Environment
-from tsallax.learners.device import Largest, Loop
-from tsallax.learners.schedule import (
+from tsallax.learners import (
     Episodes,
     Metrics,
     Schedule,
@@ -25,6 +24,7 @@ from tsallax.learners.schedule import (
     periods,
     policy_metrics,
 )
+from tsallax.learners.device import Largest, Loop
 from tsallax.replay.ring import Ring, cache_target_values
 from tsallax.types import HParams
 

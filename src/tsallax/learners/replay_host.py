@@ -16,10 +16,9 @@ from jaxtyping import Bool, Float, Int
 
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.host import HostEnvs
-from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners import Arrays, Metrics, Notes, Period, Schedule, Tick, epsilon_at, periods
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
 from tsallax.learners.rollout import evaluate_host
-from tsallax.learners.schedule import Metrics, Schedule, epsilon_at, periods
 from tsallax.networks import Params
 from tsallax.replay.host import HostRing, tables
 from tsallax.storage import reader, tensors

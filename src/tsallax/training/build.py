@@ -13,9 +13,8 @@ import numpy as np
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
 from tsallax.envs.base import Environment
-from tsallax.learners import Learner, parallel, replay_device
+from tsallax.learners import Learner, Schedule, parallel, replay_device
 from tsallax.learners.device import DeviceLearner, check_devices
-from tsallax.learners.schedule import Schedule
 from tsallax.networks.dense import Network, make_network, output_shape
 from tsallax.operators.table import get_algorithm, make_hparams
 from tsallax.replay.ring import make_ring

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from tsallax.learners import Period
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics, Period
 from tsallax.storage.run_folder import RunFolder, status
 from tsallax.training.build import Run
 from tsallax.training.config import to_json, varied
