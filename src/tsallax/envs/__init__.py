@@ -6,9 +6,9 @@ from inspect import signature
 from typing import Any, Literal
 
 from tsallax.envs import acrobot, cartpole
-from tsallax.envs.base import Environment, Outcome
 from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
 from tsallax.envs.minatar.common import environment
+from tsallax.types import Environment, Outcome
 
 __all__ = [
     "CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make",

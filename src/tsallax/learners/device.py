@@ -16,12 +16,11 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int
 
 from tsallax.agents import Agent
-from tsallax.envs.base import Environment
 from tsallax.learners import Arrays, Notes, Period, Tick
 from tsallax.learners.rollout import evaluate
 from tsallax.networks.dense import Params
 from tsallax.storage import reader, tensors
-from tsallax.types import HParams
+from tsallax.types import Environment, HParams
 
 Largest: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]  # over cells side by side
 

@@ -15,12 +15,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax import policies
 from tsallax.agents import Agent, AgentState
-from tsallax.envs.base import Environment
 from tsallax.learners import Episodes, Metrics, epsilon_at, first_bad, policy_metrics
 from tsallax.learners.device import Largest, Loop
 from tsallax.operators.returns import lambda_returns
 from tsallax.operators.targets import action_values
-from tsallax.types import Bootstrap, HParams
+from tsallax.types import Bootstrap, Environment, HParams
 
 
 class Rollouts(NamedTuple):

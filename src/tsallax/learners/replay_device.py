@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents import Agent, AgentState
-from tsallax.envs.base import Environment
 from tsallax.learners import (
     Episodes,
     Metrics,
@@ -26,7 +25,7 @@ from tsallax.learners import (
 )
 from tsallax.learners.device import Largest, Loop
 from tsallax.replay.ring import Ring, cache_target_values
-from tsallax.types import HParams
+from tsallax.types import Environment, HParams
 
 Count: TypeAlias = int | Int[Array, ""]
 

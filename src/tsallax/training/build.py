@@ -12,7 +12,6 @@ import numpy as np
 
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
-from tsallax.envs.base import Environment
 from tsallax.learners import Learner, Schedule, parallel, replay_device
 from tsallax.learners.device import DeviceLearner, check_devices
 from tsallax.networks.dense import Network, make_network, output_shape
@@ -21,7 +20,7 @@ from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
 from tsallax.training.parallel import rollouts_of
-from tsallax.types import HParams, Number
+from tsallax.types import Environment, HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
 
