@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
 from tsallax.networks.dense import Params
-from tsallax.policies.entropy import kl_divergence, shannon_entropy
+from tsallax.policies.closed import kl_divergence, shannon_entropy
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
 

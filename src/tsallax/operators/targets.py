@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from tsallax.policies.closed import greedy, softmax
-from tsallax.policies.entropy import q_log, shannon_entropy, tsallis_entropy
+from tsallax.policies.closed import greedy, q_log, shannon_entropy, softmax, tsallis_entropy
 from tsallax.types import Bootstrap, HParams, Number, Policy
 
 

@@ -3,17 +3,15 @@
 from tsallax.policies.closed import (
     epsilon_greedy,
     greedy,
+    kl_divergence,
     normalise,
+    q_exp,
+    q_log,
     sample,
+    shannon_entropy,
     softmax,
     sparsemax,
     sparsemax_value,
-)
-from tsallax.policies.entropy import (
-    kl_divergence,
-    q_exp,
-    q_log,
-    shannon_entropy,
     tsallis_entropy,
 )
 from tsallax.policies.exact import entmax

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from tsallax.policies.entropy import tsallis_entropy
+from tsallax.policies.closed import tsallis_entropy
 from tsallax.policies.exact import q_log_slope
 from tsallax.policies.tsallis import aligned, any_traced, check, floating, tsallis_policy
 from tsallax.types import Number
