@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tsallax.cli.display import Display
 
 SPARKS = " ▁▂▃▄▅▆▇█"
+COMPILING = "compiling ..."  # beside the bar, up to the first period
 ROWS = 12  # cells shown; the rest is in the metrics file
 
 
@@ -26,11 +27,11 @@ class Screen:
             BarColumn(48),
             TextColumn("{task.fields[note]}"),
         )
-        self.task = self.progress.add_task("", total=steps, note="compiling ...")
+        self.task = self.progress.add_task("", total=steps, note=COMPILING)
 
-    def update(self, step: int, note: str | None = None) -> None:
+    def update(self, step: int, note: str = COMPILING) -> None:
         """Move the bar, and change what stands beside it."""
-        self.progress.update(self.task, completed=step, **({"note": note} if note else {}))
+        self.progress.update(self.task, completed=step, note=note)
 
     def draw(self, shown: "Display") -> None:
         parts: list[Any] = [Text(shown.title, style="bold"), self.progress]

@@ -107,15 +107,8 @@ def _device_parts(
 
 
 def schedule_of(config: Config) -> Schedule:
-    return Schedule(
-        config.steps,
-        config.batch,
-        config.train_period,
-        config.target_period,
-        config.warmup,
-        config.updates,
-        config.clip_rewards,
-    )
+    """Its fields are named as the configuration's."""
+    return Schedule(*(getattr(config, name) for name in Schedule._fields))
 
 
 def shape_of(config: Config) -> Config:
