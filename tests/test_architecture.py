@@ -104,7 +104,7 @@ def test_a_relative_import_is_followed():
 
 
 # Compiled programs are kept beside the runs, and one command writes a page of its own.
-OPEN_FILES = {"storage", "experiments", "report", "api", "training/program_cache.py"}
+OPEN_FILES = {"storage", "experiments", "report", "api", "_jaxlib.py"}
 OPEN_FILES |= {"cli/explore.py"}
 OPENERS = {"open", "mkdir", "read_bytes", "read_text", "rmdir", "rmtree", "savefig", "touch"}
 OPENERS |= {"truncate", "unlink", "write_bytes", "write_text"}

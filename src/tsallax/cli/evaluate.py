@@ -25,8 +25,8 @@ def run(
         seed: of the episodes.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
+    from tsallax._jaxlib import use_cache
     from tsallax.training.build import make_run
-    from tsallax.training.program_cache import use_cache
     from tsallax.training.stored_config import load_weights, read_run
 
     check_counts(episodes=episodes)

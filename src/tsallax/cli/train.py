@@ -34,12 +34,12 @@ def run(
         devices: Devices of this host, among which seeds and numbers are shared out.
         log: Where to write live logs as well.
     """
+    from tsallax._jaxlib import use_cache
     from tsallax.storage.run_folder import CURVES, status
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.config import to_json
     from tsallax.training.driver import Interrupt, train_into
-    from tsallax.training.program_cache import use_cache
 
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})
