@@ -205,11 +205,13 @@ def _fill(config: Config, filling: dict[str, Any]) -> Config:
 
 def _normal_form(config: Config) -> Config:
     """Equal runs have equal configurations: whole blocks of steps, and no number said twice."""
-    blocks = whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
-    same_k = config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q)
-    same_weight = config.log_weight == config.alpha and len(config.alpha) == 1
-    said = dict.fromkeys([n for n, x in zip(FOLLOWING, (same_k, same_weight), strict=True) if x])
-    return dataclasses.replace(config, **blocks, **said)
+    own: dict[str, Any] = {}
+    if config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q):
+        own["k"] = None
+    if config.log_weight == config.alpha and len(config.alpha) == 1:
+        own["log_weight"] = None
+    own |= whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
+    return dataclasses.replace(config, **own)
 
 
 def _whole_blocks(config: Config) -> dict[str, int]:
