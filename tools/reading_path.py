@@ -98,12 +98,18 @@ def lines_of(functions: set[CodeType]) -> int:
 
 
 def has_functions(tree: ast.Module) -> bool:
-    """Whether there is one that does something: those of a protocol are declarations."""
+    """Whether there is one that does something: those of a protocol are declarations.
+
+    A property is read as a field is.
+    """
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return any(
         not all(
-            isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) for line in body
+            isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
+            for line in function.body
         )
-        for body in (n.body for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+        for function in functions
+        if "property" not in map(ast.unparse, function.decorator_list)
     )
 
 

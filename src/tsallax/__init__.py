@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tsallax._jaxlib import guard, is_command
-from tsallax._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax import envs, operators, policies, stats, tabular, types
@@ -16,6 +15,8 @@ if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax.operators import ALGORITHMS, make_hparams
     from tsallax.policies import tsallis_policy, tsallis_value
     from tsallax.types import Bootstrap, HParams
+
+__version__ = "0.1.0"
 
 # A public name is one row here, one in `__all__` and one import above; a test compares the three.
 _LAZY = {

@@ -1,10 +1,10 @@
-"""The nouns of the equations: the traced numbers, one bootstrap, a policy."""
+"""The nouns: the traced numbers, one bootstrap, a policy, an environment."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 Number: TypeAlias = int | float | np.floating | np.ndarray | Array  # what a user may pass
 Traced: TypeAlias = float | Array  # what stands in an equation
@@ -60,3 +60,36 @@ Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]
 Value = Callable[[Float[Array, "A"], Float[Array, "A *N"], HParams, Policy], Float[Array, "*N"]]
 Bonus = Callable[[Bootstrap, HParams, Policy], Float[Array, ""]]
 Target = Callable[[Bootstrap, HParams, Policy], Float[Array, "*N"]]
+
+EnvState = Any  # a pytree of arrays, the same structure from every reset and step
+Observation = Shaped[Array, "..."]  # float32 vectors, or bool images (height, width, channels)
+
+
+class Outcome(NamedTuple):
+    """What a step gives besides the next state. A time limit truncates; it does not terminate."""
+
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+
+
+class Environment(NamedTuple):
+    """A JAX-native environment: pure functions of a state, an action and a key.
+
+    It is one environment for one seed: `vmap` it for many. No autoreset: the loop resets.
+
+    If `step` truncates, `time_limit` must be the least number of steps after which it does: the
+    replay reserves room for the last observations of that many episodes, to bootstrap from them.
+    """
+
+    id: str
+    action_names: tuple[str, ...]
+    reset: Callable[[PRNGKeyArray], EnvState]
+    step: Callable[[EnvState, Int[Array, ""], PRNGKeyArray], tuple[EnvState, Outcome]]
+    observe: Callable[[EnvState], Observation]
+    render: Callable[[EnvState], UInt8[Array, "height width 3"]]
+    time_limit: int | None = None
+
+    @property
+    def num_actions(self) -> int:
+        return len(self.action_names)

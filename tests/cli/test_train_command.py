@@ -11,17 +11,16 @@ import pytest
 
 from support import runs, tiny
 from tsallax import cli
+from tsallax.cli import one_line
 from tsallax.cli.display import Display
-from tsallax.cli.errors import one_line
-from tsallax.learners import Period
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics, Period
 from tsallax.report.curves import read_curves, smooth
 from tsallax.storage import run_folder
-from tsallax.storage.run_folder import RunFolder, load_weights, read_about
+from tsallax.storage.run_folder import RunFolder, read_about
 from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
 from tsallax.training.driver import Progress
-from tsallax.training.stored_config import read_run
+from tsallax.training.stored_config import load_weights, read_run
 
 TINY = tiny.flags(steps=118, q=(1.5, math.inf))  # in blocks of C: 120 steps
 
@@ -198,10 +197,13 @@ def test_unwritable_and_full_disks(tmp_path, capsys, monkeypatch):
 
 
 def test_a_run_is_done_though_its_checkpoints_cannot_be_removed(tmp_path, monkeypatch):
-    def refuse(_):
-        raise OSError(5, "Input/output error")
+    def refuse(folder, name):
+        if name == run_folder.checkpoint.FOLDER:
+            raise OSError(5, "Input/output error")
+        remove(folder, name)
 
-    monkeypatch.setattr(run_folder.checkpoint, "remove", refuse)
+    remove = run_folder.Directory.remove
+    monkeypatch.setattr(run_folder.Directory, "remove", refuse)
     runs.new_folder(tmp_path / "run", resolve(Config("CartPole-v1"))).close("done")
     assert read_about(tmp_path / "run").status == "done"
 

@@ -9,8 +9,7 @@ from support import tiny
 from tsallax import cli
 from tsallax.cli import logs, watch
 from tsallax.cli.watch import periods
-from tsallax.storage.files import Directory
-from tsallax.storage.lock import lock
+from tsallax.storage.files import Directory, lock
 from tsallax.storage.run_folder import read_about
 
 

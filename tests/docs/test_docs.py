@@ -12,8 +12,7 @@ from unittest import mock
 
 import pytest
 
-from tsallax import envs
-from tsallax._version import __version__
+from tsallax import __version__, envs
 from tsallax.operators import ALGORITHMS
 from tsallax.types import HParams
 

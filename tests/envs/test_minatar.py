@@ -18,7 +18,8 @@ from support.minatar_oracle import (
     replay,
     stacked,
 )
-from tsallax.envs.minatar import GAMES, freeway
+from tsallax.envs import GAMES
+from tsallax.envs.minatar import freeway
 from tsallax.envs.minatar.common import ACTIONS, FIRE, TILE, Rules, environment, paint
 
 STEPS, STEPS_WITHOUT_RAMPING = 20_000, 3_000

@@ -23,11 +23,10 @@ from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
 from tsallax.experiments.sweep import Answer
 from tsallax.experiments.worker import work
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
-from tsallax.training.config import Config, resolve
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import Config, resolve, to_json
 
 
 def jobs_of(folder: Path, number: int = 4) -> list[Job]:

@@ -10,7 +10,8 @@ from scipy import stats
 
 import tsallax
 from support import host_envs
-from tsallax import cli, envs
+from tsallax import cli
+from tsallax.envs.host import make_host
 from tsallax.learners.host_programs import make_programs
 from tsallax.learners.rollout import host_moments
 from tsallax.training.build import make_run
@@ -213,7 +214,7 @@ def test_play_shows_the_episodes_that_evaluate_plays():
     for greedy in (False, True):
         returns = result.run.learner.evaluate(result.params, 2, greedy, 5)
         for seed in range(3):
-            env = envs.make_host("CartPole-v1", 1, render=True)
+            env = make_host("CartPole-v1", 1, render=True)
             told = list(
                 host_moments(
                     env, result.model(0, seed).policy, stack=3, episodes=2, seed=5, greedy=greedy

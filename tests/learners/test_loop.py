@@ -11,11 +11,11 @@ import pytest
 from support.probe_envs import clock
 from tsallax.agents import make_agent
 from tsallax.envs.cartpole import cartpole
+from tsallax.learners import Schedule
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Schedule
 from tsallax.networks import Dense, mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 from tsallax.types import HParams
 
 # A whole run, small: C = 2, a target copy every 20 steps.

@@ -9,14 +9,13 @@ import pytest
 
 from tsallax import tabular
 from tsallax.agents import Agent, make_agent
-from tsallax.envs.base import Environment, Outcome
 from tsallax.learners.device import DeviceLearner, program
 from tsallax.learners.parallel_device import make_loop
 from tsallax.learners.parallel_update import Rollouts, plan
 from tsallax.networks import Network, mlp
 from tsallax.operators import ALGORITHMS, get_algorithm, make_hparams, one_step
 from tsallax.policies import make_policy
-from tsallax.types import Bootstrap, HParams
+from tsallax.types import Bootstrap, Environment, HParams, Outcome
 
 GAMMA = 0.9
 SOME = ("dqn", "tal", "mdqn")  # the others are marked slow: each of them is compiled

@@ -8,7 +8,7 @@ import tsallax
 from support import host_envs
 from tsallax.learners.host import FrameStack
 from tsallax.learners.parallel_host import make_programs
-from tsallax.replay import HostRing
+from tsallax.replay.host import HostRing
 from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
 

@@ -9,11 +9,11 @@ import pytest
 
 from support.probe_envs import GAMMA, ROOMS, rooms
 from tsallax.agents import make_agent
+from tsallax.learners import Schedule
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 
 VALUES = np.array([row[-1] for row in ROOMS.values()], float)
 # At beta = 0 the value is the plain one. MDQN keeps its beta: where the actions are equal its

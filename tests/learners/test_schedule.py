@@ -13,11 +13,10 @@ import numpy as np
 from support.hlo import assert_writes_in_place
 from support.probe_envs import clock, dice, throw
 from tsallax.agents import Agent, AgentState
-from tsallax.learners.cells import start_cells
-from tsallax.learners.device import program
+from tsallax.learners import Metrics, Schedule, epsilon_at
+from tsallax.learners.device import program, start_cells
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Metrics, Schedule, epsilon_at
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 from tsallax.types import HParams
 
 HP = HParams(epsilon=1.0, epsilon_end=0.2, epsilon_steps=16.0)

@@ -27,7 +27,7 @@ from tsallax.operators import (
     squared,
     targets,
 )
-from tsallax.operators.table import parse_reduction
+from tsallax.operators.reductions import parse_reduction
 from tsallax.operators.targets import beta_draw
 from tsallax.policies import METHODS, make_policy
 from tsallax.types import Bootstrap, HParams

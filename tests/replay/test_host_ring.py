@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tsallax.replay import HostRing
+from tsallax.replay.host import HostRing
 
 CELLS = 2
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from support.hlo import assert_writes_in_place
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
 
 
 class Step(NamedTuple):

@@ -11,14 +11,12 @@ import pytest
 
 from support.probe_envs import ROOMS, rooms
 from tsallax.agents import make_agent
-from tsallax.learners.cells import start_cells
-from tsallax.learners.device import program
+from tsallax.learners import Schedule
+from tsallax.learners.device import program, start_cells
 from tsallax.learners.replay_device import Numbers, make_loop
-from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import cache_target_values, make_ring
-from tsallax.replay.target_cache import ROWS, distinct
+from tsallax.replay.ring import ROWS, cache_target_values, distinct, make_ring
 from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
 

@@ -17,11 +17,10 @@ from tsallax.api import load
 from tsallax.cli import minatar_terminal
 from tsallax.learners.rollout import Moment, moments
 from tsallax.report import video
-from tsallax.storage.run_folder import load_weights
 from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
 from tsallax.training.driver import make_folder
-from tsallax.training.stored_config import read_run
+from tsallax.training.stored_config import load_weights, read_run
 
 NAMES = ("left", "stay", "right")
 

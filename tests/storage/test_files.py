@@ -11,8 +11,7 @@ import pytest
 from support import runs
 from support.outside import snapshot
 from tsallax.storage import files
-from tsallax.storage.files import Directory, write_all
-from tsallax.storage.lock import BusyError, is_unlocked, lock
+from tsallax.storage.files import BusyError, Directory, is_unlocked, lock, write_all
 from tsallax.training.config import Config, resolve
 
 

@@ -16,8 +16,9 @@ from tsallax.storage import checkpoint
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import read_about, status
 from tsallax.training.build import make_run
+from tsallax.training.config import to_json
 from tsallax.training.driver import Silent, train_into
-from tsallax.training.stored_config import read_run, to_json
+from tsallax.training.stored_config import read_run
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -88,7 +89,7 @@ def test_what_an_interrupted_save_left_is_removed_without_following_it(tmp_path,
         for step in (1, 2, 3):
             checkpoint.save(run, step, {"x": np.zeros(3)}, {})
         assert checkpoint.newest_first(run) == ["step-000000000003", "step-000000000002"]
-        checkpoint.remove(run)
+        run.remove(checkpoint.FOLDER)
         assert run.names() == []
 
 

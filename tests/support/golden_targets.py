@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tsallax.operators import get_algorithm, make_hparams, one_step, targets
-from tsallax.operators.table import Reduction
+from tsallax.operators.reductions import Reduction
 from tsallax.operators.targets import beta_draw
 from tsallax.policies import make_policy
 from tsallax.types import Bootstrap

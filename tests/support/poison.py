@@ -6,12 +6,12 @@ import numpy as np
 
 from support.probe_envs import clock
 from tsallax.agents import make_agent
-from tsallax.envs.base import Environment
+from tsallax.learners import Schedule
 from tsallax.learners.replay_device import Numbers, State, make_loop
-from tsallax.learners.schedule import Schedule
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
-from tsallax.replay import make_ring
+from tsallax.replay.ring import make_ring
+from tsallax.types import Environment
 
 SEEDS, SICK, STEP = 4, 2, 33
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tsallax.envs.base import Environment, Outcome
+from tsallax.types import Environment, Outcome
 
 PICTURE = jnp.zeros((1, 1, 3), jnp.uint8)
 

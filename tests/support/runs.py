@@ -10,12 +10,11 @@ import numpy as np
 
 from tsallax import cli
 from tsallax.experiments.results import COLUMNS
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics
 from tsallax.report.page import content, gather
 from tsallax.storage.run_folder import RunFolder
 from tsallax.training.build import make_cells
-from tsallax.training.config import Config, resolve, varied
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import Config, resolve, to_json, varied
 
 
 def new_folder(path: Path, config: Config, resume: bool = False) -> RunFolder:

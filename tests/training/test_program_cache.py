@@ -5,7 +5,7 @@ import os
 import jax
 import pytest
 
-from tsallax.training import program_cache as cache
+from tsallax import _jaxlib as cache
 
 
 @pytest.fixture

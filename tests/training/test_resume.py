@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from support import faults, host_envs, tiny  # noqa: F401 (one registers)
 from tsallax import cli
-from tsallax.storage import checkpoint, tensors
+from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
 from tsallax.training.build import make_run
 from tsallax.training.driver import Interrupt, Silent, make_folder, periods, resume
@@ -78,7 +78,7 @@ def test_arrays_of_every_width_are_saved(tmp_path):
     specs = {name: tensors.Spec(x.shape, x.dtype) for name, x in arrays.items()}
     with Directory(tmp_path) as folder:
         digest = tensors.write(folder, "x", arrays)
-        back = tensors.read(folder, "x", specs, digest)
+        back = reader.read(folder, "x", specs, digest)
     for name, array in arrays.items():
         assert back[name].dtype == array.dtype
         np.testing.assert_array_equal(back[name], array)

@@ -8,49 +8,20 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax import operators, policies
-from tsallax.networks import Network, Params
-from tsallax.operators import Algorithm, action_values, one_step
+from tsallax.agents.rmsprop import centred_rmsprop
+from tsallax.networks.dense import Network, Params
+from tsallax.operators.table import Algorithm, one_step
+from tsallax.operators.targets import action_values, huber, quantile_huber, squared
+from tsallax.policies.closed import epsilon_greedy, normalise, sample
+from tsallax.policies.tsallis import Method, make_policy
 from tsallax.types import Bootstrap, HParams, Policy, Transition
 
-
-def adam(eps: float = 1e-8) -> optax.GradientTransformation:
-    return optax.scale_by_adam(b1=0.9, b2=0.999, eps=eps)
-
-
-def centred_rmsprop(eps: float = 0.01, decay: float = 0.95) -> optax.GradientTransformation:
-    """`g / (sqrt(E[g^2] - E[g]^2) + eps)`, as torch computes it but for one thing.
-
-    The variance of a constant gradient may round below 0; its root is 0 here, and NaN in torch.
-    """
-
-    def init(params):
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        return zeros, zeros
-
-    def update(updates, state, params=None):
-        del params
-        mean, square = state
-        mean = jax.tree.map(lambda m, g: decay * m + (1 - decay) * g, mean, updates)
-        square = jax.tree.map(lambda s, g: decay * s + (1 - decay) * g**2, square, updates)
-        step = jax.tree.map(
-            lambda g, m, s: g / (jnp.sqrt(jnp.maximum(s - m**2, 0)) + eps), updates, mean, square
-        )
-        return step, (mean, square)
-
-    return optax.GradientTransformation(init, update)
-
-
-def radam(eps: float = 1e-8) -> optax.GradientTransformation:
-    return optax.scale_by_radam(b1=0.9, b2=0.999, eps=eps)
-
-
 OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
-    "adam": adam,
-    "radam": radam,  # Adam whose first steps are short: no warm-up of the step size is needed
+    "adam": optax.scale_by_adam,
+    "radam": optax.scale_by_radam,  # its first steps are short: the step size needs no warm-up
     "rmsprop": centred_rmsprop,  # MinAtar's
 }
-LOSSES = {"squared": operators.squared, "huber": operators.huber}
+LOSSES = {"squared": squared, "huber": huber}
 ACTING = ("pi", "argmax")
 
 
@@ -79,7 +50,7 @@ def make_agent(
     network: Network,
     algorithm: Algorithm,
     *,
-    method: policies.Method = "exact",
+    method: Method = "exact",
     q: float | None = None,
     optimiser: str = "adam",
     optimiser_eps: float | None = None,
@@ -94,7 +65,7 @@ def make_agent(
         network: maps an observation to action values `(A,)` or quantiles `(A, N)`.
         algorithm: a row of the table.
         method: how the Tsallis policy is computed.
-        q: in the place of `hp.q`, see `policies.make_policy`.
+        q: in the place of `hp.q`, see `make_policy`.
         optimiser: `adam` or `rmsprop`.
         optimiser_eps: added to the root of the second moment; the optimiser's own if None.
         loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
@@ -105,7 +76,7 @@ def make_agent(
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
             raise ValueError(f"there is no {name!r}: one of {', '.join(table)}")
-    tsallis = policies.make_policy(method, q)
+    tsallis = make_policy(method, q)
     own_policy: Policy = algorithm.policy or tsallis
     transform = OPTIMISERS[optimiser](**({} if optimiser_eps is None else {"eps": optimiser_eps}))
     error_loss = LOSSES[loss]
@@ -122,7 +93,7 @@ def make_agent(
     ) -> tuple[Float[Array, "A"], Float[Array, "A"]]:
         """Action values and the policy, normalised."""
         Q = values(params, observation)
-        return Q, policies.normalise(own_policy(Q, hp), Q)
+        return Q, normalise(own_policy(Q, hp), Q)
 
     def act(
         params: Params,
@@ -132,11 +103,11 @@ def make_agent(
         key: PRNGKeyArray,
     ) -> Int[Array, ""]:
         pi = behaviour(values(params, observation), hp)
-        return policies.sample(key, policies.epsilon_greedy(pi, epsilon))
+        return sample(key, epsilon_greedy(pi, epsilon))
 
     def behaviour(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
         if acting == "pi":
-            return policies.normalise(own_policy(Q, hp), Q)
+            return normalise(own_policy(Q, hp), Q)
         return jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
 
     def atoms(params: Params, observations: Shaped[Array, "batch ..."]):
@@ -185,7 +156,7 @@ def make_agent(
             chosen = jax.vmap(lambda Z, a: Z[a])(Z, action)
             if chosen.ndim == 1:
                 return jnp.mean(error_loss(y - chosen))
-            return jnp.mean(jax.vmap(operators.quantile_huber)(chosen, y))
+            return jnp.mean(jax.vmap(quantile_huber)(chosen, y))
 
         loss_value, gradient = jax.value_and_grad(batch_loss)(state.params)
         if clip_gradient:

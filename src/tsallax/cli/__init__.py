@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple
 
-from tsallax._version import __version__
+from tsallax import __version__
 
 
 class Command(NamedTuple):
@@ -93,8 +93,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         import tyro
 
-        from tsallax.cli.errors import one_line
-
         try:
             run = import_module(command.module).run
             return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0
@@ -104,3 +102,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tsallax: stopped", file=sys.stderr)
         return 130
+
+
+def printable(text: object) -> str:
+    """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+
+
+def check_counts(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, not {number}")
+
+
+def check_seed(seed: int) -> None:
+    """A seed of episodes is an argument of a compiled program, so it must fit an int32."""
+    if not 0 <= seed < 2**31:
+        raise ValueError(f"seed must be between 0 and 2^31 - 1, not {seed}")
+
+
+def one_line(error: Exception) -> str:
+    """An error that a user can fix, without the number that the operating system gives it."""
+    if isinstance(error, OSError) and error.strerror:
+        return printable(
+            f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        )
+    return printable(error)

@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from tsallax._jaxlib import use_cache
 from tsallax.experiments.judging import NOT_RUN, Finding, Judged, judge
 from tsallax.experiments.verdicts import HOLDS, NOT
 from tsallax.report.claims_table import (
@@ -23,7 +24,6 @@ from tsallax.report.claims_table import (
     where,
 )
 from tsallax.report.scores import study_sections
-from tsallax.training.program_cache import use_cache
 
 COLOURS = {HOLDS: "green", NOT: "red"}
 WIDE = 250  # columns of output that is not shown on a terminal: one line per claim

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal, Optional, get_args, get_origin
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from tsallax.training.config import FIELDS, ONLY, Config
-from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PARALLEL, PRESETS
+from tsallax.training.config import FIELDS, ONLY
+from tsallax.training.parallel import PARALLEL
+from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PRESETS
 
 GROUPS = {
     "common": "What to train, and for how long.",
@@ -108,9 +109,3 @@ def config_options() -> type:
     groups = {name: _group(name) for name in GROUPS}
     entries = [(name, group, dataclasses.field(default=group())) for name, group in groups.items()]
     return dataclasses.make_dataclass("options", entries, frozen=True)
-
-
-def to_config(options: Any) -> Config:
-    """The configuration that the options of all groups make."""
-    groups = (getattr(options, name) for name in GROUPS)
-    return Config(**{name: value for group in groups for name, value in vars(group).items()})

@@ -5,33 +5,16 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
-from tsallax.cli.errors import printable
+from tsallax.cli import printable
+from tsallax.cli.live import Screen
 
 if TYPE_CHECKING:
-    from tsallax.training.driver import Progress as Trained
+    from tsallax.training.driver import Progress
 
-SPARKS = " ▁▂▃▄▅▆▇█"
-SPARKLINE = 32  # periods drawn
-ROWS = 12  # cells shown live; the rest is in the metrics file
-
-
-def sparkline(values: list[float], width: int = SPARKLINE) -> str:
-    """The last values as small bars, with a gap where no episode ended."""
-    shown = np.array(values[-width:])
-    finite = shown[np.isfinite(shown)]
-    if not len(finite):
-        return ""
-    low, high = finite.min(), finite.max()
-    scale = (len(SPARKS) - 2) / (high - low) if high > low else 0
-    return "".join(
-        SPARKS[1 + int((x - low) * scale)] if np.isfinite(x) else SPARKS[0] for x in shown
-    )
+DRAWN = 32  # periods of a curve
 
 
 def duration(seconds: float) -> str:
@@ -61,51 +44,44 @@ class Display:
         self.metrics: Shown | None = None
         self.failures: dict[int, str] = {}
         self.told: set[int] = set()
-        self.begin = self.last = self.ticked = time.monotonic()
-        self.first = 0  # the step that a resumed run starts from
+        self.last = self.ticked = time.monotonic()
         self.speed = 0.0
-        self.live = Live(console=self.console, auto_refresh=False)
-        self.progress = Progress(
-            TextColumn("{task.percentage:>3.0f} %"),
-            BarColumn(48),
-            TextColumn("{task.fields[note]}"),
-        )
-        self.task = self.progress.add_task("", total=steps, note="compiling ...")
+        self.screen = Screen(self.console, steps) if self.console.is_terminal else None
 
     def __enter__(self) -> "Display":
-        if self.console.is_terminal:
-            self.live.start()
-            self._draw(None)
+        if self.screen:
+            self.screen.live.start()
+            self.screen.draw(self)
         else:
             self.console.print(Text(self.title))
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.console.is_terminal:
-            self.live.stop()
+        if self.screen:
+            self.screen.live.stop()
 
     def stopping(self) -> None:
         """Called by a signal handler, which must not print in the middle of another print."""
         note = "stopping at the end of this target period; press again to stop at once"
-        if self.console.is_terminal:
+        if self.screen:
             self.title = f"{self.title}: {note}"
         else:
             os.write(2, f"{note}\n".encode())
 
     def begin_at(self, step: int) -> None:
         """A resumed run does not begin at 0."""
-        self.first = step
-        self.progress.update(self.task, completed=step)
+        if self.screen:
+            self.screen.update(step)
 
     def tick(self, step: int) -> None:
         """Between two periods: show the step, at most once per second."""
         now = time.monotonic()
-        if now - self.ticked < (1 if self.console.is_terminal else self.every):
+        if now - self.ticked < (1 if self.screen else self.every):
             return
         self.ticked = now
         note = self._note(step)
-        if self.console.is_terminal:
-            self._draw(self.metrics)
+        if self.screen:
+            self.screen.draw(self)
         else:
             self.console.print(note, highlight=False)
 
@@ -115,10 +91,11 @@ class Display:
         if self.speed:
             left = duration((self.steps - step) * len(self.labels) / self.speed)
             note += f"   {self.speed:,.0f} steps/s   {left} left"
-        self.progress.update(self.task, completed=step, note=note)
+        if self.screen:
+            self.screen.update(step, note)
         return note
 
-    def __call__(self, progress: "Trained") -> None:
+    def __call__(self, progress: "Progress") -> None:
         """Show what a period of training left."""
         period = progress.period
         values = (np.asarray(getattr(period.metrics, name)) for name in Shown._fields)
@@ -132,8 +109,8 @@ class Display:
         self.remember(metrics)
         note = self._note(step)
         self.ticked = now
-        if self.console.is_terminal:
-            self._draw(metrics)
+        if self.screen:
+            self.screen.draw(self)
         elif now - self.last >= self.every or step >= self.steps:
             self.last = now
             ended = metrics.episode_return[np.isfinite(metrics.episode_return)]
@@ -145,9 +122,9 @@ class Display:
         """Add a period to the curves, of which only the last part is drawn."""
         for series, value in zip(self.returns, metrics.episode_return, strict=True):
             series.append(float(value))
-            del series[:-SPARKLINE]
+            del series[:-DRAWN]
 
-    def _trouble(self, i: int) -> str:
+    def trouble(self, i: int) -> str:
         """What is wrong with a cell, if anything is."""
         if i in self.failures:
             return printable(self.failures[i])
@@ -157,30 +134,6 @@ class Display:
     def _tell_trouble(self) -> None:
         """A line for each cell that went bad in this period."""
         for i, label in enumerate(self.labels):
-            if self._trouble(i) and i not in self.told:
+            if self.trouble(i) and i not in self.told:
                 self.told.add(i)
-                self.console.print(Text(f"{label}: {self._trouble(i)}"))
-
-    def _draw(self, metrics: Shown | None) -> None:
-        parts: list[Any] = [Text(self.title, style="bold"), self.progress]
-        if metrics is not None:
-            table = Table(box=None, pad_edge=False, header_style="dim")
-            table.add_column("run")
-            table.add_column("return", justify="right")
-            table.add_column("")
-            for name in ("max Q", "action gap", "support", "loss"):
-                table.add_column(name, justify="right")
-            for i, label in enumerate(self.labels[:ROWS]):
-                trouble = self._trouble(i)
-                table.add_row(
-                    Text.assemble(label, (f"  {trouble[:40]}", "bold red") if trouble else ""),
-                    f"{metrics.episode_return[i]:.1f}",
-                    sparkline(self.returns[i]),
-                    *(f"{x[i]:.3g}" for x in (metrics.max_q, metrics.action_gap)),
-                    f"{metrics.support[i]:.2f}",
-                    f"{metrics.loss[i]:.3g}",
-                )
-            parts.append(table)
-            if len(self.labels) > ROWS:
-                parts.append(Text(f"... and {len(self.labels) - ROWS} more", style="dim"))
-        self.live.update(Group(*parts), refresh=True)
+                self.console.print(Text(f"{label}: {self.trouble(i)}"))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import check_counts, check_seed
+from tsallax.cli import check_counts, check_seed
 
 
 def run(
@@ -25,10 +25,9 @@ def run(
         seed: of the episodes.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
-    from tsallax.storage.run_folder import load_weights
+    from tsallax._jaxlib import use_cache
     from tsallax.training.build import make_run
-    from tsallax.training.program_cache import use_cache
-    from tsallax.training.stored_config import read_run
+    from tsallax.training.stored_config import load_weights, read_run
 
     check_counts(episodes=episodes)
     check_seed(seed)

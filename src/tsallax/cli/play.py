@@ -8,16 +8,15 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from tsallax._jaxlib import use_cache
 from tsallax.api import best_cell, load
-from tsallax.cli import minatar_terminal
-from tsallax.cli.errors import check_counts, check_seed
-from tsallax.envs import make, make_host
-from tsallax.envs.minatar import GAMES
+from tsallax.cli import check_counts, check_seed, minatar_terminal
+from tsallax.envs import GAMES, make
+from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
 from tsallax.training.build import make_cells
 from tsallax.training.config import Config, varied
-from tsallax.training.program_cache import use_cache
 from tsallax.training.stored_config import read_run
 
 FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the bars

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli.errors import printable
+from tsallax._jaxlib import use_cache
+from tsallax.cli import printable
 from tsallax.report.page import html, troubles
 from tsallax.report.page.gather import gather
 from tsallax.storage.files import Directory
-from tsallax.training.program_cache import use_cache
 
 
 def run(

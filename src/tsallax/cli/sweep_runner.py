@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from tsallax.cli import printable
 from tsallax.cli.display import duration
-from tsallax.cli.errors import printable
 from tsallax.experiments import results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.local import usable_cores

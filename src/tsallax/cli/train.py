@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from tsallax.cli.config_options import config_options, to_config
+from tsallax.cli import printable
+from tsallax.cli.config_options import config_options
 from tsallax.cli.display import Display, duration
-from tsallax.cli.errors import printable
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]
@@ -34,14 +34,16 @@ def run(
         devices: Devices of this host, among which seeds and numbers are shared out.
         log: Where to write live logs as well.
     """
+    from tsallax._jaxlib import use_cache
     from tsallax.storage.run_folder import CURVES, status
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
+    from tsallax.training.config import to_json
     from tsallax.training.driver import Interrupt, train_into
-    from tsallax.training.program_cache import use_cache
-    from tsallax.training.stored_config import to_json
 
-    config, path = _which(to_config(options), out, resume)
+    groups = map(vars, vars(options).values())
+    given = Config(**{name: value for group in groups for name, value in group.items()})
+    config, path = _which(given, out, resume)
     if status(path, to_json(config)) == "done":
         print(f"{path} is done: there is nothing to resume")
         return 0

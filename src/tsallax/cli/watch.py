@@ -9,8 +9,7 @@ import numpy as np
 import tyro
 
 from tsallax.cli.display import Display, Shown
-from tsallax.storage.files import Directory
-from tsallax.storage.run_folder import is_abandoned
+from tsallax.storage.files import Directory, is_unlocked
 from tsallax.storage.tables import read_metrics, read_timing
 from tsallax.training.build import make_cells
 from tsallax.training.config import varied
@@ -40,8 +39,8 @@ def run(
         while True:
             # The status is read before the rows, so that the last ones are not missed.
             ended = read_run(path, env)[1].status
-            gone = ended == "running" and is_abandoned(path)
             with Directory(path) as folder:
+                gone = ended == "running" and is_unlocked(folder)  # no process has it
                 rows, timing = list(periods(folder, len(cells))), read_timing(folder)
             for _, shown in rows[seen:-1]:
                 show.remember(shown)

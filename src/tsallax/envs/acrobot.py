@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from tsallax.envs import draw
-from tsallax.envs.base import Environment, Outcome
+from tsallax.types import Environment, Outcome
 
 GRAVITY = 9.8
 MASS, LENGTH, CENTRE, INERTIA = 1.0, 1.0, 0.5, 1.0  # of either link

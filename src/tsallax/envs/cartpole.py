@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from tsallax.envs import draw
-from tsallax.envs.base import Environment, Outcome
+from tsallax.types import Environment, Outcome
 
 GRAVITY = 9.8
 CART_MASS = 1.0

@@ -6,7 +6,9 @@ One that raises, hangs or returns numbers that are not finite is stopped, with a
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
@@ -15,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
+
+from tsallax.envs import kind_of, refuse_foreign
 
 # Gymnasium does not say what its actions mean.
 NAMES = {
@@ -212,3 +216,45 @@ def _names(env: gymnasium.Env, n: int) -> tuple[str, ...]:
 
 def _first_line(thing: object) -> str:
     return (str(thing).strip() or type(thing).__name__).splitlines()[0]
+
+
+def make_host(
+    env_id: str, n: int, timeout: float = 0.0, render: bool = False, **options: Any
+) -> HostEnvs:
+    """`n` environments of that name on the host, as Gymnasium or the emulator makes them."""
+    if kind_of(env_id) == "atari":
+        from tsallax.envs.atari import AtariEnvs
+
+        refuse_foreign(env_id, AtariEnvs, options)
+        if timeout:
+            raise ValueError(f"{env_id} runs in the emulator's own threads: it has no time-out")
+        return AtariEnvs(env_id, n, **options)
+    limit = options.pop("time_limit", None)
+    if options:
+        raise ValueError(f"{env_id} has no option {', '.join(sorted(options))}")
+    return GymEnvs(
+        env_id, n, timeout, render, **({} if limit is None else {"max_episode_steps": limit})
+    )
+
+
+def find_registered(env_id: str, native: Collection[str]) -> None:
+    """Refuse a name that Gymnasium does not know, with the nearest one as a hint."""
+    package, _, name = env_id.rpartition(":")
+    if package.startswith("."):
+        raise ValueError(
+            f"unknown environment {env_id!r}; before the colon stands a package, no path"
+        )
+    try:
+        if package:
+            import_module(package)  # which registers the name
+        gymnasium.spec(name)
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
+        known = {name.lower(): name for name in (*native, *gymnasium.registry)}
+        near = get_close_matches(name.lower(), known, n=1)
+        if isinstance(error, ImportError):
+            hint = str(error).splitlines()[0]
+        elif near:
+            hint = f"did you mean {known[near[0]]!r}?"
+        else:
+            hint = f"there are {', '.join(native)}, and Gymnasium's with discrete actions"
+        raise ValueError(f"unknown environment {env_id!r}; {hint}") from None

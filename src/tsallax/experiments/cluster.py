@@ -12,7 +12,7 @@ from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
 from tsallax.experiments.worker import work
 from tsallax.storage.run_folder import plain
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import to_json
 
 STORE = 100 << 20  # bytes of the object store of a cluster started here: jobs are a line of JSON
 ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, and the bits of a local sweep

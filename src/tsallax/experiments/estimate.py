@@ -34,10 +34,9 @@ def operations(config: Config) -> float:
     run = make_run(replace(config, seeds=1))
     agent = jax.eval_shape(run.agent.init, jax.random.key(0))
     hp = jax.tree.map(lambda n: jax.ShapeDtypeStruct(n.shape[1:], n.dtype), run.hp)
-    seen = run.observation
 
     def observations(size: int) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct((size, *seen.shape), seen.dtype)
+        return jax.ShapeDtypeStruct((size, *run.observation.shape), run.observation.dtype)
 
     def numbers(size: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((size,), dtype)
@@ -51,8 +50,9 @@ def operations(config: Config) -> float:
         acting = _flops(run.agent.atoms, agent.params, observations(size))
         return learning * config.epochs * config.minibatches / frames + acting / size
     size = config.batch
-    fields: list[Any] = [observations(size), numbers(size, jnp.int32), numbers(size)]
-    batch = Transition(*fields, numbers(size), observations(size))
+    seen, row = observations(size), numbers(size)
+    fields: list[Any] = [seen, numbers(size, jnp.int32), row, row, seen]
+    batch = Transition(*fields)
     key = jax.eval_shape(lambda: jax.random.key(0))
     return _flops(run.agent.update, agent, batch, hp, key) * config.updates / config.train_period
 

@@ -12,8 +12,7 @@ from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import digest_of, read_about, status
 from tsallax.storage.tables import read_timing
 from tsallax.training.build import closed_q, shape_of
-from tsallax.training.config import CLOSED, NUMBERS, Config, grid
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import CLOSED, NUMBERS, Config, grid, to_json
 
 
 class Job(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
 from tsallax.storage.run_folder import plain
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import to_json
 
 
 class Worker:

@@ -31,8 +31,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsallax.checks import suggest
 from tsallax.operators import ALGORITHMS
+from tsallax.spelling import suggest
 from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config, resolve
 
 LISTS = {"hidden"}  # a list is one value of these

@@ -2,21 +2,44 @@
 
 A run has *cells*: every seed with every combination of numbers. The leading axis of every array
 that a learner gives or takes is its cells.
+
+Below the protocol is what the learners share: when things happen, and what is measured.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from tsallax.learners.schedule import Metrics
-from tsallax.networks import Params
+from tsallax.agents import Agent, AgentState
+from tsallax.networks.dense import Params
+from tsallax.policies.closed import kl_divergence, shannon_entropy
 from tsallax.storage.tensors import Spec
+from tsallax.types import HParams
 
 Arrays = dict[str, np.ndarray]
 Notes = dict[str, Any]  # what the arrays do not say, as JSON
 Tick = Callable[[int], None]  # told the step now and then, between two periods
+
+
+class Metrics(NamedTuple):
+    """One row per period."""
+
+    step: Int[Array, ""]
+    episodes: Int[Array, ""]
+    episode_return: Float[Array, ""]  # mean over the episodes that ended, NaN if none did
+    episode_length: Float[Array, ""]
+    loss: Float[Array, ""]  # mean over the updates
+    max_q: Float[Array, ""]  # from here on: means over one batch, before the target is copied
+    action_gap: Float[Array, ""]
+    entropy: Float[Array, ""]  # Shannon's, in nats
+    support: Float[Array, ""]
+    kl: Float[Array, ""]  # of the new target's policy to the last one's
+    epsilon: Float[Array, ""]
+    diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
 
 
 class Period(NamedTuple):
@@ -62,3 +85,110 @@ class Learner(Protocol):
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
         """The state that was saved."""
         ...
+
+
+class Schedule(NamedTuple):
+    """When a replay learner acts, updates and copies its target network, in environment steps."""
+
+    steps: int  # of the whole run
+    batch: int  # transitions per update
+    train_period: int  # C, steps between updates
+    target_period: int  # I, steps between copies of the target network
+    warmup: int = 0  # steps before the first update
+    updates: int = 1  # per train period
+    clip_rewards: bool = False  # to [-1, 1], for the learner
+
+    @property
+    def blocks(self) -> int:
+        """Train periods in a target period."""
+        return self.target_period // self.train_period
+
+
+class PeriodShape(NamedTuple):
+    """A target period, in blocks of C steps."""
+
+    idle: int  # without an update, before those with one
+    updates: int
+    copy: bool  # whether the target network is copied at the end
+
+
+def periods(schedule: Schedule, done: int = 0) -> Iterator[PeriodShape]:
+    """The target periods after step `done`."""
+    for start in range(done, schedule.steps, schedule.target_period):
+        length = min(schedule.target_period, schedule.steps - start)
+        idle = min(max(schedule.warmup - start, 0), length) // schedule.train_period
+        updates = length // schedule.train_period - idle
+        yield PeriodShape(idle, updates, length == schedule.target_period)
+
+
+class Episodes(NamedTuple):
+    """Return and length of the running episode, and the sums over those that ended this period.
+
+    Of one environment, or of several.
+    """
+
+    current: Float[Array, "*envs"]
+    length: Int[Array, "*envs"]
+    ended: Int[Array, "*envs"]
+    return_sum: Float[Array, "*envs"]
+    length_sum: Int[Array, "*envs"]
+
+    @classmethod
+    def none(cls) -> "Episodes":
+        zero, nothing = jnp.zeros(()), jnp.zeros((), jnp.int32)
+        return cls(zero, nothing, nothing, zero, nothing)
+
+    def add(self, reward: Float[Array, "*envs"], over: Bool[Array, "*envs"]) -> "Episodes":
+        """One step, after which the episode may be over."""
+        total, length = self.current + reward, self.length + 1
+        return Episodes(
+            jnp.where(over, 0, total),
+            jnp.where(over, 0, length),
+            self.ended + over,
+            self.return_sum + jnp.where(over, total, 0),
+            self.length_sum + jnp.where(over, length, 0),
+        )
+
+    def means(self) -> dict[str, Array]:
+        ended = self.ended
+        return {
+            "episodes": ended,
+            "episode_return": jnp.where(ended > 0, self.return_sum / ended, jnp.nan),
+            "episode_length": jnp.where(ended > 0, self.length_sum / ended, jnp.nan),
+        }
+
+    def clear(self) -> "Episodes":
+        """Forget the sums, not the running episode."""
+        sums = (self.ended, self.return_sum, self.length_sum)
+        return Episodes(self.current, self.length, *map(jnp.zeros_like, sums))
+
+
+def epsilon_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
+    """1 for the first `random_steps`; else linear from `epsilon` to `epsilon_end`."""
+    share = jnp.clip(step / hp.epsilon_steps, 0, 1)
+    decayed = hp.epsilon + share * (hp.epsilon_end - hp.epsilon)
+    return jnp.where(step < hp.random_steps, 1.0, decayed)
+
+
+def first_bad(
+    found: Int[Array, ""], number: Float[Array, ""], step: Int[Array, ""]
+) -> Int[Array, ""]:
+    """`step` if this is the first `number` that is not finite."""
+    return jnp.where((found < 0) & ~jnp.isfinite(number), step, found)
+
+
+def policy_metrics(
+    agent: Agent, state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
+) -> dict[str, Float[Array, ""]]:
+    """What the policy is like on a batch of observations, before the target is copied."""
+    look = jax.vmap(agent.policy, (None, 0, None))
+    Q, pi = look(state.params, seen, hp)
+    _, previous = look(state.target_params, seen, hp)
+    top = jax.lax.top_k(Q, min(2, Q.shape[-1]))[0]  # a single action has no gap
+    return {
+        "max_q": jnp.mean(top[:, 0]),
+        "action_gap": jnp.mean(top[:, 0] - top[:, -1]),
+        "entropy": jnp.mean(shannon_entropy(pi)),
+        "support": jnp.mean(jnp.sum(pi > 0, -1, dtype=jnp.float32)),
+        "kl": jnp.mean(kl_divergence(pi, previous + hp.delta)),  # finite for sparse policies
+    }

@@ -9,17 +9,18 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int
 
 from tsallax.agents import Agent
-from tsallax.envs.base import Environment
 from tsallax.learners import Arrays, Notes, Period, Tick
-from tsallax.learners.cells import on_devices, over_cells, start_cells
 from tsallax.learners.rollout import evaluate
-from tsallax.networks import Params
-from tsallax.storage import tensors
-from tsallax.types import HParams
+from tsallax.networks.dense import Params
+from tsallax.storage import reader, tensors
+from tsallax.types import Environment, HParams
 
 Largest: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]  # over cells side by side
 
@@ -98,15 +99,61 @@ class DeviceLearner:
         return tensors.specs_of(jax.eval_shape(self.start))
 
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
-        return tensors.unflatten(jax.eval_shape(self.start), arrays)
+        return reader.unflatten(jax.eval_shape(self.start), arrays)
 
 
 @lru_cache(maxsize=32)
 def program(loop: Loop, cells: int, devices: int = 1) -> Callable[..., Any]:
-    """A period of all cells, compiled when it is first called."""
+    """A period of all cells, compiled when it is first called.
 
-    def run(state, hp, numbers, share: int):
+    On several devices each has its share of the cells, and they have nothing to say to each other.
+    """
+    share = cells // devices
+
+    def run(state, hp, numbers):
         largest = {"largest": lambda n: jax.lax.pmax(n, "cells")} if share > 1 else {}
         return over_cells(partial(loop.period, numbers=numbers, **largest), share)(state, hp)
 
-    return on_devices(run, cells, devices)
+    if devices > 1:
+        mesh = jax.make_mesh((devices,), ("devices",), axis_types=(AxisType.Auto,))
+        own = P("devices")
+        run = jax.shard_map(
+            run, mesh=mesh, in_specs=(own, own, P()), out_specs=own, check_vma=False
+        )
+    return jax.jit(run, donate_argnums=0)
+
+
+def start_cells(init: Callable[..., Any], seeds: list[int]) -> Any:
+    """The first state of each cell. Equal seeds start alike, whatever their numbers."""
+    keys = jnp.stack([jax.random.key(seed) for seed in seeds])
+    return own_buffers(_over_keys(init)(keys))
+
+
+@lru_cache(maxsize=32)
+def _over_keys(init: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.jit(jax.vmap(init))
+
+
+def own_buffers(tree: Any) -> Any:
+    """A copy in which no two leaves share a buffer: all of them can be donated."""
+    return jax.tree.map(jnp.copy, tree)
+
+
+def over_cells(function: Callable[..., Any], cells: int) -> Callable[..., Any]:
+    """`vmap`, except for one cell: products in a batch of one take a CPU twice as long."""
+    if cells > 1:
+        return jax.vmap(function, axis_name="cells")
+
+    def alone(*arguments):
+        out = function(*jax.tree.map(lambda x: x[0], arguments))
+        return jax.tree.map(lambda x: x[None], out)
+
+    return alone
+
+
+def check_devices(cells: int, devices: int) -> None:
+    there = jax.local_device_count()
+    if not 1 <= devices <= there:
+        raise ValueError(f"devices must be 1 to {there}, the number there is here, not {devices}")
+    if cells % devices:
+        raise ValueError(f"{cells} runs side by side cannot be shared out to {devices} devices")

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int, Key
 
 from tsallax.agents import Agent, AgentState
-from tsallax.learners.cells import own_buffers
-from tsallax.learners.schedule import epsilon_at, policy_metrics
+from tsallax.learners import epsilon_at, policy_metrics
+from tsallax.learners.device import own_buffers
 from tsallax.types import HParams
 
 Held: TypeAlias = Any  # a tree of every cell, as its programs hold it: theirs alone to look into

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents import Agent, AgentState
-from tsallax.envs.base import Environment
+from tsallax.learners import Episodes, Metrics, epsilon_at, first_bad, policy_metrics
 from tsallax.learners.device import Largest, Loop
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, returns
-from tsallax.learners.schedule import Episodes, Metrics, epsilon_at, first_bad, policy_metrics
-from tsallax.types import HParams
+from tsallax.types import Environment, HParams
 
 
 class State(NamedTuple):

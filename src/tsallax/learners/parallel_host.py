@@ -16,14 +16,13 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.host import HostEnvs
-from tsallax.learners import Arrays, Notes, Period, Tick
-from tsallax.learners.cells import over_cells
+from tsallax.learners import Arrays, Metrics, Notes, Period, Tick, epsilon_at, policy_metrics
+from tsallax.learners.device import over_cells
 from tsallax.learners.host import Episodes, FrameStack, generators
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
 from tsallax.learners.rollout import evaluate_host
-from tsallax.learners.schedule import Metrics, epsilon_at, policy_metrics
 from tsallax.networks import Params
-from tsallax.storage import tensors
+from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
 
@@ -159,7 +158,7 @@ class ParallelOnHost:
         agent = jax.eval_shape(self.programs.init, self.k_agent)
         return self._begin(
             arrays["step"].copy(),
-            tensors.unflatten({"agent": agent}, arrays)["agent"],
+            reader.unflatten({"agent": agent}, arrays)["agent"],
             arrays["diverged"].copy(),
             {int(cell): str(why) for cell, why in notes["stopped"].items()},
         )
@@ -217,13 +216,14 @@ class ParallelOnHost:
             self._note_failures(state)
             state.frames.push(moves.observation, moves.over)
             state.episodes.add(moves.reward, moves.over & np.repeat(state.alive, self.shape.envs))
-            each = (moves.reward, moves.terminated, cut)
-            steps.append(Played(observation, np.asarray(Z), action, *map(self._of_cells, each)))
+            given = map(self._of_cells, (moves.reward, moves.terminated, cut))
+            each: list[Any] = [observation, np.asarray(Z), action, *given]
+            steps.append(Played(*each))
             tick(int(state.step[0]))
         last = self.programs.atoms(state.agent, self._of_cells(state.frames.current))
         Z_next = np.stack([*(step.Z for step in steps[1:]), np.asarray(last)], 1)
         for t, Z in ends.items():
-            cut = steps[t].truncated
+            cut = np.asarray(steps[t].truncated)
             Z_next[:, t][cut] = Z[cut]
         columns: list[Any] = [np.stack(x, 1) for x in zip(*steps, strict=True)]
         return Played(*columns), Z_next

@@ -15,9 +15,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax import policies
 from tsallax.agents import Agent, AgentState
-from tsallax.learners.schedule import epsilon_at
-from tsallax.operators import action_values
+from tsallax.learners import epsilon_at
 from tsallax.operators.returns import lambda_returns
+from tsallax.operators.targets import action_values
 from tsallax.types import Bootstrap, HParams
 
 

@@ -14,9 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents import Agent, AgentState
-from tsallax.envs.base import Environment
-from tsallax.learners.device import Largest, Loop
-from tsallax.learners.schedule import (
+from tsallax.learners import (
     Episodes,
     Metrics,
     Schedule,
@@ -25,8 +23,9 @@ from tsallax.learners.schedule import (
     periods,
     policy_metrics,
 )
-from tsallax.replay import Ring, cache_target_values
-from tsallax.types import HParams
+from tsallax.learners.device import Largest, Loop
+from tsallax.replay.ring import Ring, cache_target_values
+from tsallax.types import Environment, HParams
 
 Count: TypeAlias = int | Int[Array, ""]
 

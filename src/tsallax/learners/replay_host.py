@@ -16,15 +16,13 @@ from jaxtyping import Bool, Float, Int
 
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.host import HostEnvs
-from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners import Arrays, Metrics, Notes, Period, Schedule, Tick, epsilon_at, periods
 from tsallax.learners.host import Episodes, generators
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
 from tsallax.learners.rollout import evaluate_host
-from tsallax.learners.schedule import Metrics, Schedule, epsilon_at, periods
 from tsallax.networks import Params
-from tsallax.replay import HostRing
-from tsallax.replay.host import tables
-from tsallax.storage import tensors
+from tsallax.replay.host import HostRing, tables
+from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
 
@@ -133,7 +131,7 @@ class ReplayOnHost:
         """
         state = self._blank()
         state.step, state.diverged = arrays["step"].copy(), arrays["diverged"].copy()
-        agent = tensors.unflatten({"agent": state.agent}, arrays)["agent"]
+        agent = reader.unflatten({"agent": state.agent}, arrays)["agent"]
         state.held = self.programs.unstack(agent)
         start = "replay."
         state.replay.fill(

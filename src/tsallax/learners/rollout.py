@@ -13,12 +13,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 from tsallax.agents import Agent
-from tsallax.envs.base import Environment
 from tsallax.envs.host import HostEnvs
 from tsallax.learners.host import FrameStack
 from tsallax.networks import Params
 from tsallax.policies import sample
-from tsallax.types import HParams
+from tsallax.types import Environment, HParams
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
 

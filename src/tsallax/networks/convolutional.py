@@ -81,3 +81,29 @@ def nature(
         return forward(layers, x.reshape(-1), layer_norm).reshape(head)
 
     return Network(init, apply)
+
+
+NETWORKS = {"minatar-conv": minatar_conv, "nature": nature}
+
+
+def make_convolutional(
+    name: str,
+    observation: Sequence[int],
+    head: Sequence[int],
+    hidden: Sequence[int],
+    stacked: bool,
+    layer_norm: bool,
+) -> Network:
+    """A network of images, by its name: see `make_network`."""
+    frames, *frame = observation if stacked else (1, *observation)
+    image = (*frame[:2], frames * math.prod(frame[2:])) if stacked else tuple(observation)
+    if len(image) != 3:
+        raise ValueError("the observations are no images with channels: --network mlp would do")
+    network = NETWORKS[name](image, head, hidden, layer_norm=layer_norm)
+    if not stacked:
+        return network
+
+    def apply(params, x):
+        return network.apply(params, jnp.moveaxis(x, 0, 2).reshape(*x.shape[1:3], -1))
+
+    return Network(network.init, apply)

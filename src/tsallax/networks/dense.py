@@ -1,4 +1,4 @@
-"""Fully connected networks, and what all networks are made of."""
+"""Networks by name, the fully connected one, and what all of them are made of."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -89,3 +89,37 @@ def mlp(
         return forward(params, x.reshape(-1).astype(jnp.float32), layer_norm).reshape(head)
 
     return Network(lambda key: dense(key, list(pairwise(sizes))), apply)
+
+
+def make_network(
+    name: str,
+    observation: Sequence[int],
+    head: Sequence[int],
+    hidden: Sequence[int],
+    stacked: bool = False,
+    layer_norm: bool = False,
+) -> Network:
+    """A network by its name.
+
+    Args:
+        name: `mlp`, `minatar-conv` or `nature`.
+        observation: its shape.
+        head: the shape of the output.
+        hidden: widths of the fully connected layers.
+        stacked: the first axis of an observation is that of its frames; they become channels.
+        layer_norm: normalise what goes into each ReLU.
+    """
+    if name == "mlp":
+        return mlp(observation, head, hidden, layer_norm)
+    from tsallax.networks.convolutional import make_convolutional  # it needs what is above
+
+    return make_convolutional(name, observation, head, hidden, stacked, layer_norm)
+
+
+def output_shape(network: Network, observation: jax.ShapeDtypeStruct) -> tuple[int, ...]:
+    """The shape of a network's output."""
+
+    def output(key, x):
+        return network.apply(network.init(key), x)
+
+    return jax.eval_shape(output, jax.random.key(0), observation).shape

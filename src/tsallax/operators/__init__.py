@@ -1,16 +1,24 @@
 """Every algorithm as a value and a bonus, the table of them, returns, losses."""
 
-from tsallax.operators.losses import huber, quantile_huber, squared
-from tsallax.operators.returns import lambda_returns, n_step_returns, one_step, terms
+from tsallax.operators.reductions import list_reductions
+from tsallax.operators.returns import lambda_returns, n_step_returns
 from tsallax.operators.table import (
     ALGORITHMS,
     Algorithm,
     equation_of,
     get_algorithm,
-    list_reductions,
     make_hparams,
+    one_step,
+    terms,
 )
-from tsallax.operators.targets import action_values, advantage, expect
+from tsallax.operators.targets import (
+    action_values,
+    advantage,
+    expect,
+    huber,
+    quantile_huber,
+    squared,
+)
 
 __all__ = [
     "ALGORITHMS",

@@ -1,7 +1,7 @@
-"""Returns composed from the two terms of an algorithm: one-step, n-step and lambda-returns.
+"""Returns of a rollout, composed from the two terms of an algorithm: n-step and lambda-returns.
 
-Those of a rollout are for one environment and T steps, time first; `vmap` over environments. Row t
-describes the step from s_t to s_{t+1}:
+They are for one environment and T steps, time first; `vmap` over environments. Row t describes the
+step from s_t to s_{t+1}:
 
 - `discounts[t]` is gamma, or 0 where the episode terminated at s_{t+1};
 - `next_values[t]` is the value of the true s_{t+1}: where a time limit truncated the episode, that
@@ -15,27 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from tsallax.operators.table import Algorithm
-from tsallax.operators.targets import action_values
-from tsallax.types import Bootstrap, HParams, Policy, Target, Traced
-
-
-def terms(
-    algorithm: Algorithm, x: Bootstrap, hp: HParams, policy: Policy
-) -> tuple[Float[Array, "*N"], Float[Array, ""]]:
-    """The value at s' and the bonus at (s, a) of one transition."""
-    value = algorithm.value(action_values(x.Z), x.Z, hp, policy)
-    return value, algorithm.bonus(x, hp, policy)
-
-
-def one_step(algorithm: Algorithm) -> Target:
-    """The target of one transition, `r + discount * value + bonus`."""
-
-    def target(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-        value, bonus = terms(algorithm, x, hp, policy)
-        return _backup(x.r, bonus, x.discount, value)
-
-    return target
+from tsallax.operators.table import backup
+from tsallax.types import Traced
 
 
 def n_step_returns(
@@ -51,13 +32,13 @@ def n_step_returns(
     Where it is cut before n steps, the value of the state there: see the top of this file.
     """
     cut = cut.at[-1].set(True)
-    backup = jax.vmap(_backup)
+    rows = jax.vmap(backup)
 
     def longer(_, G):
         following = jax.vmap(jnp.where)(cut, next_values, jnp.roll(G, -1, 0))
-        return backup(rewards, bonuses, discounts, following)
+        return rows(rewards, bonuses, discounts, following)
 
-    return jax.lax.fori_loop(1, n, longer, backup(rewards, bonuses, discounts, next_values))
+    return jax.lax.fori_loop(1, n, longer, rows(rewards, bonuses, discounts, next_values))
 
 
 def lambda_returns(
@@ -77,18 +58,8 @@ def lambda_returns(
     def step(following, row):
         reward, bonus, discount, value, ends = row
         mixture = jnp.where(ends, value, (1 - lambda_) * value + lambda_ * following)
-        G = _backup(reward, bonus, discount, mixture)
+        G = backup(reward, bonus, discount, mixture)
         return G, G
 
     rows = rewards, bonuses, discounts, next_values, cut.at[-1].set(True)
     return jax.lax.scan(step, next_values[-1], rows, reverse=True)[1]
-
-
-def _backup(
-    r: Float[Array, ""],
-    bonus: Float[Array, ""],
-    discount: Float[Array, ""],
-    following: Float[Array, "*N"],
-) -> Float[Array, "*N"]:
-    """`r + discount * following + bonus`, in this order: stored runs are compared bit by bit."""
-    return r + discount * following + bonus

@@ -1,15 +1,19 @@
-"""The table of algorithms, which the command line, the contract tests and the docs read."""
+"""The table of algorithms, which the command line, the contract tests and the docs read.
+
+A row is a value and a bonus (`targets`); `one_step` makes the target of them.
+"""
 
 import inspect
 import re
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-from tsallax.checks import suggest
 from tsallax.operators import targets
-from tsallax.operators.targets import boltzmann, hard
-from tsallax.types import Bonus, HParams, Policy, Value
+from tsallax.operators.targets import action_values, boltzmann, hard
+from tsallax.spelling import suggest
+from tsallax.types import Bonus, Bootstrap, HParams, Policy, Target, Value
 
 
 class Algorithm(NamedTuple):
@@ -38,151 +42,69 @@ def equation_of(term: Value | Bonus) -> str:
     return formula[1] if formula else getattr(term, "__name__", repr(term))
 
 
-class Reduction(NamedTuple):
-    """`one` is `other` where both have these numbers."""
-
-    one: str
-    other: str
-    at: str  # such as "q = 1, entropy = 1"
-    numbers: dict[str, float]
-
-
-SMALL = 1e-6  # for "to 0"
+def terms(
+    algorithm: Algorithm, x: Bootstrap, hp: HParams, policy: Policy
+) -> tuple[Float[Array, "*N"], Float[Array, ""]]:
+    """The value at s' and the bonus at (s, a) of one transition."""
+    value = algorithm.value(action_values(x.Z), x.Z, hp, policy)
+    return value, algorithm.bonus(x, hp, policy)
 
 
-def parse_reduction(one: str, text: str) -> Reduction:
-    """From the text in a row: "al at q = inf", "dqn at alpha to 0"."""
-    other, _, at = text.partition(" at ")
-    found = [re.fullmatch(r"(\w+) (?:= (\S+)|to 0)", part) for part in at.split(", ")]
-    if not all(found):
-        raise ValueError(f'{one}: a reduction reads "NAME at q = 1, alpha to 0", not {text!r}')
-    numbers = {part[1]: SMALL if part[2] is None else float(part[2]) for part in found if part}
-    return Reduction(one, other, at, numbers)
+def one_step(algorithm: Algorithm) -> Target:
+    """The target of one transition, `r + discount * value + bonus`."""
+
+    def target(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
+        value, bonus = terms(algorithm, x, hp, policy)
+        return backup(x.r, bonus, x.discount, value)
+
+    return target
 
 
-def list_reductions() -> list[Reduction]:
-    """Which algorithm becomes which other one, over the whole table."""
-    return [
-        parse_reduction(row.name, text) for row in ALGORITHMS.values() for text in row.reductions
-    ]
+def backup(
+    r: Float[Array, ""],
+    bonus: Float[Array, ""],
+    discount: Float[Array, ""],
+    following: Float[Array, "*N"],
+) -> Float[Array, "*N"]:
+    """`r + discount * following + bonus`, in this order: stored runs are compared bit by bit."""
+    return r + discount * following + bonus
 
 
 _SHANNON = {"q": 1.0}
+# fmt: off
 _ROWS = (
-    Algorithm("dqn", targets.max_value, targets.no_bonus, "Mnih et al. 2015", policy=hard),
-    Algorithm(
-        "soft-dqn",
-        targets.soft_value,
-        targets.no_bonus,
-        "eq. 2",
-        _SHANNON,
-        boltzmann,
-        reductions=("dqn at alpha to 0",),
-    ),
-    Algorithm(
-        "tsallis-dqn",
-        targets.expected_value,
-        targets.no_bonus,
-        "eq. 11, beta = 0",
-        reductions=("soft-dqn at q = 1, entropy = 1", "dqn at q = inf"),
-    ),
-    Algorithm(
-        "al",
-        targets.max_value,
-        targets.greedy_bonus,
-        "eq. 11, q = inf",
-        policy=hard,
-        reductions=("dqn at beta = 0",),
-    ),
-    Algorithm(
-        "pal",
-        targets.max_value,
-        targets.persistent_bonus,
-        "Bellemare et al. 2016",
-        policy=hard,
-        reductions=("dqn at beta = 0",),
-    ),
-    Algorithm(
-        "pal-atari",
-        targets.max_value,
-        targets.persistent_bonus_atari,
-        "Bellemare et al. 2016",
-        policy=hard,
-        reductions=("dqn at beta = 0",),
-    ),
-    Algorithm(
-        "sal",
-        targets.max_value,
-        targets.stochastic_bonus,
-        "Lu et al. 2019",
-        {"beta": 1.0},
-        hard,
-        reductions=("al at b = 1",),
-    ),
-    Algorithm(
-        "sal-printed",
-        targets.max_value,
-        targets.stochastic_bonus_printed,
-        "table 2 as printed",
-        {"beta": 1.0},
-        hard,
-        reductions=("al at b = 1",),
-    ),
-    Algorithm(
-        "mdqn",
-        targets.soft_value,
-        targets.munchausen_bonus,
-        "eq. 8",
-        {**_SHANNON, "clip": -1.0},
-        boltzmann,
-        reductions=("soft-dqn at beta = 0",),
-    ),
-    Algorithm(
-        "mt-dqn",
-        targets.expected_value,
-        targets.log_policy_bonus,
-        "section 4.2",
-        reductions=("mdqn at q = 1, entropy = 1, delta = 0, clip = -inf",),
-    ),
-    Algorithm(
-        "mt-dqn-qlog",
-        targets.expected_value,
-        targets.q_log_policy_bonus,
-        "section 6, future work",
-        reductions=("mt-dqn at q = 1",),
-    ),
-    Algorithm(
-        "cvi",
-        targets.boltzmann_value,
-        targets.boltzmann_bonus,
-        "eq. 10",
-        _SHANNON,
-        boltzmann,
-    ),
-    Algorithm(
-        "cvi-mellowmax",
-        targets.mellowmax_value,
-        targets.mellowmax_bonus,
-        "Kozuno et al. 2019",
-        _SHANNON,
-        boltzmann,
-        reductions=("al at alpha to 0",),
-    ),
-    Algorithm(
-        "tal",
-        targets.expected_value,
-        targets.advantage_bonus,
-        "eq. 11, m = 1",
-        reductions=("tsallis-dqn at beta = 0", "al at q = inf", "cvi at q = 1"),
-    ),
-    Algorithm(
-        "tal-v",
-        targets.expected_value,
-        targets.advantage_bonus_v,
-        "eq. 11 with the value V",
-        reductions=("mdqn at q = 1, entropy = 1, clip = -inf",),
-    ),
+    Algorithm("dqn", targets.max_value, targets.no_bonus,
+              "Mnih et al. 2015", policy=hard),
+    Algorithm("soft-dqn", targets.soft_value, targets.no_bonus,
+              "eq. 2", _SHANNON, boltzmann, reductions=("dqn at alpha to 0",)),
+    Algorithm("tsallis-dqn", targets.expected_value, targets.no_bonus,
+              "eq. 11, beta = 0", reductions=("soft-dqn at q = 1, entropy = 1", "dqn at q = inf")),
+    Algorithm("al", targets.max_value, targets.greedy_bonus,
+              "eq. 11, q = inf", policy=hard, reductions=("dqn at beta = 0",)),
+    Algorithm("pal", targets.max_value, targets.persistent_bonus,
+              "Bellemare et al. 2016", policy=hard, reductions=("dqn at beta = 0",)),
+    Algorithm("pal-atari", targets.max_value, targets.persistent_bonus_atari,
+              "Bellemare et al. 2016", policy=hard, reductions=("dqn at beta = 0",)),
+    Algorithm("sal", targets.max_value, targets.stochastic_bonus,
+              "Lu et al. 2019", {"beta": 1.0}, hard, reductions=("al at b = 1",)),
+    Algorithm("sal-printed", targets.max_value, targets.stochastic_bonus_printed,
+              "table 2 as printed", {"beta": 1.0}, hard, reductions=("al at b = 1",)),
+    Algorithm("mdqn", targets.soft_value, targets.munchausen_bonus,
+              "eq. 8", {**_SHANNON, "clip": -1.0}, boltzmann, reductions=("soft-dqn at beta = 0",)),
+    Algorithm("mt-dqn", targets.expected_value, targets.log_policy_bonus,
+              "section 4.2", reductions=("mdqn at q = 1, entropy = 1, delta = 0, clip = -inf",)),
+    Algorithm("mt-dqn-qlog", targets.expected_value, targets.q_log_policy_bonus,
+              "section 6, future work", reductions=("mt-dqn at q = 1",)),
+    Algorithm("cvi", targets.boltzmann_value, targets.boltzmann_bonus,
+              "eq. 10", _SHANNON, boltzmann),
+    Algorithm("cvi-mellowmax", targets.mellowmax_value, targets.mellowmax_bonus,
+              "Kozuno et al. 2019", _SHANNON, boltzmann, reductions=("al at alpha to 0",)),
+    Algorithm("tal", targets.expected_value, targets.advantage_bonus, "eq. 11, m = 1",
+              reductions=("tsallis-dqn at beta = 0", "al at q = inf", "cvi at q = 1")),
+    Algorithm("tal-v", targets.expected_value, targets.advantage_bonus_v,
+              "eq. 11 with the value V", reductions=("mdqn at q = 1, entropy = 1, clip = -inf",)),
 )
+# fmt: on
 ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}
 
 

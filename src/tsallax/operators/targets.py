@@ -1,6 +1,6 @@
-"""The two terms of every target: the value at s' and the bonus at (s, a).
+"""The two terms of every target: the value at s' and the bonus at (s, a). Below them, the losses.
 
-A target is `r + discount * value + bonus` (`returns.one_step`). An algorithm is a pair of the
+A target is `r + discount * value + bonus` (`table.one_step`). An algorithm is a pair of the
 functions below, and the first formula of a docstring is what the tables and pages print.
 
 - A value is the average of the atoms `Z` under the policy of the action values `Q`, so the same
@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from tsallax.policies import greedy, q_log, shannon_entropy, softmax, tsallis_entropy
-from tsallax.types import Bootstrap, HParams, Policy
+from tsallax.policies.closed import greedy, q_log, shannon_entropy, softmax, tsallis_entropy
+from tsallax.types import Bootstrap, HParams, Number, Policy
 
 
 def action_values(Z: Float[Array, "A *N"]) -> Float[Array, "A"]:
@@ -194,3 +194,31 @@ def q_log_policy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array
 def _clip(log_term: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
     """`[.]`: at least l0, with no upper bound."""
     return jnp.maximum(log_term, hp.clip)
+
+
+# The loss of one prediction against one target. ------------------------------------------------
+
+
+def squared(error: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`error^2`, as the paper prints it: no factor 1/2."""
+    return error**2
+
+
+def huber(error: Float[Array, "..."], kappa: Number = 1.0) -> Float[Array, "..."]:
+    """`error^2/2` up to kappa, then `kappa (|error| - kappa/2)`."""
+    inner = jnp.minimum(jnp.abs(error), kappa)
+    return inner * (jnp.abs(error) - inner / 2)
+
+
+def quantile_huber(
+    theta: Float[Array, "N"], target: Float[Array, "M"], kappa: Number = 1.0
+) -> Float[Array, ""]:
+    """`sum_i mean_j |tau_i - 1{u_ij < 0}| huber(u_ij)/kappa`, `u_ij = target_j - theta_i`.
+
+    The quantile levels are the midpoints `tau_i = (2i + 1)/(2N)`, as in QR-DQN.
+    """
+    N = theta.shape[0]
+    tau = (jnp.arange(N, dtype=theta.dtype) + 0.5) / N
+    u = target[None, :] - theta[:, None]
+    weight = jnp.abs(tau[:, None] - (u < 0))
+    return jnp.sum(jnp.mean(weight * huber(u, kappa) / kappa, 1))

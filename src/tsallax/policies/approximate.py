@@ -6,8 +6,7 @@ All take `z = Q/alpha`. Slips of the text are settled in docs/errata.md.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from tsallax.policies.closed import sparsemax
-from tsallax.policies.exploration import normalise
+from tsallax.policies.closed import normalise, sparsemax
 
 
 def paper_policy(

@@ -4,6 +4,10 @@ An observation is stored once, bools as bits: the next one of transition i stand
 Where an episode was truncated, slot i + 1 holds the start of the next episode instead, so the true
 final observation goes to a small side buffer. (A terminated one bootstraps nothing.) Writes touch
 one slot and draws `batch` slots, whatever the capacity.
+
+The target network stands still between two copies, but the same observations are drawn again and
+again, as s and as s'. Of all that a target period will draw, `cache_target_values` puts each
+through the network once, in large batches; those that are stored meanwhile follow as they come.
 """
 
 from collections.abc import Callable
@@ -14,6 +18,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.types import Transition
+
+# Observations per pass: enough for the full speed of a product, few enough for the cache.
+ROWS = 128
 
 
 class State(NamedTuple):
@@ -128,6 +135,47 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
         return jnp.append(stored, slots + (state.truncations + jnp.arange(steps)) % finals)
 
     return Ring(init, add, draw, take, sample, look, following, newest)
+
+
+def cache_target_values(
+    ring: Ring,
+    state: State,
+    drawn: Int[Array, "n"],
+    apply: Callable[[Shaped[Array, "rows ..."]], Float[Array, "rows A *N"]],
+    like: Shaped[Array, "..."],
+    largest: Callable[[Int[Array, ""]], Int[Array, ""]],
+) -> Float[Array, "places A *N"]:
+    """The target network's values at both ends of the transitions that a period will draw.
+
+    Those of observations that are not stored yet, and where nothing will be drawn, are 0.
+
+    Args:
+        ring: whose state it is.
+        state: at the period's start.
+        drawn: slots, for the whole period.
+        apply: the target network on a batch.
+        like: an observation.
+        largest: of a number over all cells, which leave the loop together.
+    """
+    wanted, count = distinct(jnp.append(drawn, ring.following(state, drawn)))
+    places = state.observations.shape[0] + state.finals.shape[0]
+    row = jax.eval_shape(apply, jax.ShapeDtypeStruct((1, *like.shape), like.dtype))
+
+    def pass_through(i, values):
+        at = jax.lax.dynamic_slice_in_dim(wanted, i * ROWS, ROWS)
+        return values.at[at].set(apply(ring.look(state, at, like)))
+
+    passes = (largest(count) + ROWS - 1) // ROWS
+    return jax.lax.fori_loop(0, passes, pass_through, jnp.zeros((places, *row.shape[1:])))
+
+
+def distinct(numbers: Int[Array, "n"]) -> tuple[Int[Array, "m"], Int[Array, ""]]:
+    """Each of the numbers once, then the largest again up to whole passes; how many there are."""
+    ordered = jnp.sort(numbers)
+    first = jnp.append(True, ordered[1:] != ordered[:-1])
+    place = jnp.cumsum(first) - 1
+    padded = -(-len(numbers) // ROWS) * ROWS
+    return jnp.full(padded, ordered[-1]).at[place].set(ordered), place[-1] + 1
 
 
 def _put(array: Array, i: Int[Array, ""], value: Array) -> Array:

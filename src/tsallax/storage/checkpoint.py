@@ -7,13 +7,15 @@ and renamed: what bears the name `step-...` is whole. A damaged one is refused, 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tsallax.storage import tensors
 from tsallax.storage.files import Directory
+from tsallax.storage.reader import read
+from tsallax.storage.tables import METRICS, TIMING
 from tsallax.storage.tensors import Digest, Spec
 
 SCHEMA = 2
@@ -62,11 +64,6 @@ def drop_after(run: Directory, step: int) -> None:
                     _drop(root, name)
 
 
-def remove(run: Directory) -> None:
-    """Remove all checkpoints of a run."""
-    run.remove(FOLDER)
-
-
 def newest_first(run: Directory) -> list[str]:
     """The names of a run's checkpoints."""
     if not run.has(FOLDER):
@@ -75,12 +72,35 @@ def newest_first(run: Directory) -> list[str]:
         return _steps(root)[::-1]
 
 
+def newest(
+    run: Directory, config: str, expected: Callable[[dict[str, Any]], Mapping[str, Spec]]
+) -> tuple[Saved | None, list[str]]:
+    """The newest one that is whole and of this configuration, and why newer ones were refused.
+
+    Refused ones are dropped.
+    """
+    saved, refused = None, []
+    for name in newest_first(run):
+        try:
+            about = read_manifest(run, name)["about"]
+            if not _is_of_run(about):
+                raise ValueError(f"checkpoint {name} is no run's: its manifest says too little")
+            if about["config"] != config:
+                raise ValueError(f"checkpoint {name} is of another configuration")
+            saved = load(run, name, expected(about["run"]))
+            break
+        except ValueError as error:
+            refused.append(str(error))
+    drop_after(run, -1 if saved is None else saved.step)
+    return saved, refused
+
+
 def load(run: Directory, name: str, expected: Mapping[str, Spec]) -> Saved:
     """A checkpoint with exactly the `expected` arrays; else a `ValueError` of one line."""
     body = read_manifest(run, name)
     try:
         with run.subfolder(FOLDER) as root, root.subfolder(name) as folder:
-            arrays = tensors.read(folder, ARRAYS, expected, Digest(**body["arrays"]))
+            arrays = read(folder, ARRAYS, expected, Digest(**body["arrays"]))
     except (ValueError, OSError) as error:
         raise ValueError(f"checkpoint {name}: {error}") from None
     return Saved(body["step"], arrays, body["about"])
@@ -111,6 +131,19 @@ def _is_body(body: Any) -> bool:
         and isinstance(arrays, dict)
         and {name: type(x) for name, x in arrays.items()} == {"size": int, "sha256": str}
         and isinstance(about, dict)
+    )
+
+
+def _is_of_run(about: dict[str, Any]) -> bool:
+    """Whether it has the shape of what `RunFolder.save_checkpoint` writes."""
+    sizes, notes = about.get("sizes"), about.get("run")
+    return (
+        isinstance(about.get("config"), str)
+        and isinstance(notes, dict)
+        and isinstance(notes.get("stopped", {}), dict)
+        and isinstance(sizes, dict)
+        and sizes.keys() == {METRICS, TIMING}
+        and all(type(size) is int and size >= 0 for size in sizes.values())
     )
 
 

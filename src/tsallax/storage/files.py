@@ -4,6 +4,8 @@ The folder is held open, and its entries are reached through its descriptor. An 
 if it is a regular file or, for a subfolder, a folder: never through a symbolic link, never a pipe
 or a device. So whatever a folder from a stranger contains, nothing outside it is read, written or
 removed. A system without such descriptors (Windows) checks each entry by its path instead.
+
+A folder can be locked, for one process at a time.
 """
 
 import contextlib
@@ -14,10 +16,20 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None
+
 BY_DESCRIPTOR = {os.open, os.mkdir, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe must not wait for its other end
 BINARY = getattr(os, "O_BINARY", 0)
+LOCK = ".lock"  # a file of its own, where a folder cannot be locked itself
 
 
 class Directory:
@@ -196,3 +208,39 @@ def _plain(name: str) -> str:
     if not name or name in (".", "..") or Path(name).name != name:
         raise ValueError(f"{name!r} is not the name of a file")
     return name
+
+
+class BusyError(FileExistsError):
+    """Another process has the folder."""
+
+
+def lock(folder: Directory) -> None:
+    """Take the folder for this process, until the folder is closed or the process ends or dies.
+
+    What is locked is the open folder itself, the one that is written to: if another process removes
+    it and makes a new one of the same name, the two do not meet. Windows locks a file in it, and a
+    system that has neither kind of lock goes without.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            folder.lock_file = folder.open_or_create(LOCK)
+            msvcrt.locking(folder.lock_file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except (BlockingIOError, PermissionError):
+        raise BusyError(f"{folder.path} is in use by another process") from None
+    except OSError as error:
+        raise OSError(f"{folder.path} cannot be locked, as a run must be: {error}") from None
+
+
+def is_unlocked(folder: Directory) -> bool:
+    """Whether no process has the folder. The lock is dropped again at once."""
+    try:
+        lock(folder)
+    except BusyError:
+        return False
+    if fcntl is not None:
+        fcntl.flock(folder.descriptor, fcntl.LOCK_UN)
+    elif folder.lock_file is not None:
+        folder.lock_file.close()
+    return True

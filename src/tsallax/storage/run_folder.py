@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tsallax._version import __version__
+from tsallax import __version__
 from tsallax.storage import checkpoint, tensors
-from tsallax.storage.files import Directory
-from tsallax.storage.lock import BusyError, is_unlocked, lock
+from tsallax.storage.files import BusyError, Directory, lock
 from tsallax.storage.tables import METRICS, TIMING, append_rows
-from tsallax.storage.tensors import Digest, Spec
+from tsallax.storage.tensors import Spec
 
 SCHEMA, READABLE = 3, (2, 3)
 LONGEST = 1 << 24  # bytes of a run.json
@@ -139,19 +138,7 @@ class RunFolder:
 
         The tables are cut back to what they were then, and refused checkpoints are dropped.
         """
-        saved, refused = None, []
-        for name in checkpoint.newest_first(self.folder):
-            try:
-                about = checkpoint.read_manifest(self.folder, name)["about"]
-                if not _is_checkpoint_of_run(about):
-                    raise ValueError(f"checkpoint {name} is no run's: its manifest says too little")
-                if about["config"] != digest_of(self.config):
-                    raise ValueError(f"checkpoint {name} is of another configuration")
-                saved = checkpoint.load(self.folder, name, expected(about["run"]))
-                break
-            except ValueError as error:
-                refused.append(str(error))
-        checkpoint.drop_after(self.folder, -1 if saved is None else saved.step)
+        saved, refused = checkpoint.newest(self.folder, digest_of(self.config), expected)
         if saved is None:
             self.restart()
         else:
@@ -183,7 +170,7 @@ class RunFolder:
             if status == "done":
                 self.folder.sync()
                 with contextlib.suppress(OSError):  # of no use any more, and no harm
-                    checkpoint.remove(self.folder)
+                    self.folder.remove(checkpoint.FOLDER)
         finally:
             self.folder.close()
 
@@ -209,12 +196,6 @@ def status(path: Path, config: Mapping[str, Any]) -> str | None:
         return None
     same = about.schema == SCHEMA and digest_of(about.config) == digest_of(config)
     return about.status if same else None
-
-
-def is_abandoned(path: Path) -> bool:
-    """Whether no process has the folder, so that a run that says `running` is not."""
-    with Directory(path) as folder:
-        return is_unlocked(folder)
 
 
 def read_about(path: Path) -> About:
@@ -246,30 +227,6 @@ def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in found}) < len(found):
         raise ValueError
     return dict(found)
-
-
-def load_weights(path: Path, about: About, like: Any) -> Any:
-    """The weights of a run's folder, in the structure of `like`; refused if anything differs."""
-    try:
-        wanted = Digest(**about.everything["files"][WEIGHTS])
-    except (KeyError, TypeError):
-        raise ValueError(f"{path} has no weights that {RUN} knows of") from None
-    with Directory(path) as folder:
-        arrays = tensors.read(folder, WEIGHTS, tensors.specs_of(like), wanted)
-    return tensors.unflatten(like, arrays)
-
-
-def _is_checkpoint_of_run(about: dict[str, Any]) -> bool:
-    """Whether it has the shape of what `save_checkpoint` writes."""
-    sizes, notes = about.get("sizes"), about.get("run")
-    return (
-        isinstance(about.get("config"), str)
-        and isinstance(notes, dict)
-        and isinstance(notes.get("stopped", {}), dict)
-        and isinstance(sizes, dict)
-        and sizes.keys() == {METRICS, TIMING}
-        and all(type(size) is int and size >= 0 for size in sizes.values())
-    )
 
 
 def plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays in one file, in the safetensors format, written and read strictly.
+"""Arrays in one file, in the safetensors format. `reader` reads them back.
 
 The library copies every array to write it and cannot say that what it read was all there was. Here
 the bytes go straight from and to the arrays, with their sha256 on the way, and only a file whose
@@ -7,7 +7,6 @@ header is the expected one, byte for byte, is read at all.
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -44,30 +43,20 @@ class Digest(NamedTuple):
 def flatten(tree: Any) -> dict[str, np.ndarray]:
     """The leaves of a tree by their paths; random keys as the numbers they are made of."""
     leaves, _ = jax.tree.flatten_with_path(tree)
-    plain = ((at, jax.random.key_data(x) if _is_key(x) else x) for at, x in leaves)
+    plain = ((at, jax.random.key_data(x) if is_key(x) else x) for at, x in leaves)
     return {jax.tree_util.keystr(at): np.asarray(x, order="C") for at, x in plain}
 
 
 def specs_of(tree: Any) -> dict[str, Spec]:
     """What `flatten` would give, from shapes alone."""
     plain = jax.eval_shape(
-        lambda tree: jax.tree.map(lambda x: jax.random.key_data(x) if _is_key(x) else x, tree), tree
+        lambda tree: jax.tree.map(lambda x: jax.random.key_data(x) if is_key(x) else x, tree), tree
     )
     leaves, _ = jax.tree.flatten_with_path(plain)
     return {jax.tree_util.keystr(at): Spec(x.shape, x.dtype) for at, x in leaves}
 
 
-def unflatten(like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """The tree again, in buffers of its own, which may be donated."""
-    leaves, tree = jax.tree.flatten_with_path(like)
-    found = []
-    for at, leaf in leaves:
-        value = jnp.array(arrays[jax.tree_util.keystr(at)])
-        found.append(jax.random.wrap_key_data(value) if _is_key(leaf) else value)
-    return jax.tree.unflatten(tree, found)
-
-
-def _is_key(leaf: Any) -> bool:
+def is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
@@ -92,43 +81,14 @@ def write(folder: Directory, name: str, arrays: Mapping[str, np.ndarray]) -> Dig
     specs = {key: Spec(x.shape, x.dtype) for key, x in arrays.items()}
     with folder.replacing(name) as file:
         for part in [header(specs), *(arrays[key] for key in sorted(arrays))]:
-            for chunk in _chunks(part):
+            for chunk in chunks(part):
                 write_all(file, chunk)
                 digest.update(chunk)
                 size += len(chunk)
     return Digest(size, digest.hexdigest())
 
 
-def read(
-    folder: Directory, name: str, expected: Mapping[str, Spec], wanted: Digest
-) -> dict[str, np.ndarray]:
-    """The arrays of a file that is exactly what is `expected`; else a `ValueError`.
-
-    Nothing is allocated before the file's own size agrees.
-    """
-    start = header(expected)
-    size = len(start) + sum(spec.nbytes for spec in expected.values())
-    with folder.open(name) as file:
-        found = os.fstat(file.fileno()).st_size
-        if not found == size == wanted.size:
-            raise ValueError(f"{name} has {found:,} bytes; {size:,} were expected")
-        if file.read(len(start)) != start:
-            raise ValueError(f"{name} holds other arrays than this run's")
-        digest = hashlib.sha256(start)
-        arrays = {}
-        for key, spec in sorted(expected.items()):
-            array = np.empty(spec.shape, spec.dtype)
-            for chunk in _chunks(array):
-                if file.readinto(chunk) != len(chunk):
-                    raise ValueError(f"{name} ends too early")
-                digest.update(chunk)
-            arrays[key] = array
-    if digest.hexdigest() != wanted.sha256:
-        raise ValueError(f"{name} is damaged: its sha256 does not agree")
-    return arrays
-
-
-def _chunks(part: bytes | np.ndarray) -> list[memoryview]:
+def chunks(part: bytes | np.ndarray) -> list[memoryview]:
     """The bytes of an array, in place."""
     view = memoryview(part) if isinstance(part, bytes) else part.reshape(-1).view(np.uint8).data
     return [view[i : i + CHUNK] for i in range(0, len(view), CHUNK)]

@@ -12,15 +12,21 @@ import numpy as np
 
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
-from tsallax.envs.base import Environment
-from tsallax.learners import Learner
-from tsallax.learners.cells import check_devices
-from tsallax.learners.schedule import Schedule
-from tsallax.networks import Network, make_network, output_shape
-from tsallax.operators import get_algorithm, make_hparams
+from tsallax.learners import (
+    Learner,
+    Schedule,
+    parallel_device,
+    parallel_update,
+    replay_device,
+)
+from tsallax.learners.device import DeviceLearner, check_devices
+from tsallax.networks.dense import Network, make_network, output_shape
+from tsallax.operators.table import get_algorithm, make_hparams
+from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
-from tsallax.types import HParams, Number
+from tsallax.training.parallel import rollouts_of
+from tsallax.types import Environment, HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
 
@@ -61,7 +67,10 @@ def make_run(config: Config, network: Network | None = None, devices: int = 1) -
     cells = make_cells(config)
     hp = stack_hparams(config, cells)
     seeds = [cell.seed for cell in cells]
-    make = _on_device if config.loop == "compiled" else _on_host
+    if config.loop == "compiled":
+        make = _on_device
+    else:
+        from tsallax.training.build_host import make_on_host as make
     learner, agent, observation = make(config, hp, seeds, network, devices)
     return Run(config, cells, learner, agent, hp, observation)
 
@@ -69,9 +78,6 @@ def make_run(config: Config, network: Network | None = None, devices: int = 1) -
 def _on_device(
     config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
 ):
-    from tsallax.learners import parallel_update, replay_device
-    from tsallax.learners.device import DeviceLearner
-
     check_devices(len(seeds), devices)
     names = envs.CONSTRUCTORS.get(config.env), *filter(callable, get_algorithm(config.algo))
     env, observation, agent, loop = _device_parts(shape_of(config), closed_q(hp.q), network, names)
@@ -93,9 +99,6 @@ def _device_parts(
     `names` is what the names of the configuration stand for: in a notebook that may change.
     """
     del names
-    from tsallax.learners import parallel_device, replay_device
-    from tsallax.replay import make_ring
-
     env = envs.make(config.env, **config.env_options)
     if env.num_actions > MOST_ACTIONS:
         raise ValueError(f"{env.id} has {env.num_actions} actions; {MOST_ACTIONS} can be stored")
@@ -109,65 +112,9 @@ def _device_parts(
     return env, observation, agent, loop
 
 
-def _on_host(config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int):
-    from tsallax.learners.parallel_host import ParallelOnHost
-    from tsallax.learners.replay_host import ReplayOnHost
-
-    if devices > 1:
-        raise ValueError("several devices are for environments that are compiled: `tsallax list`")
-    make_envs = partial(
-        envs.make_host, config.env, timeout=config.env_timeout, **config.env_options
-    )
-    one = make_envs(n=1)
-    frame, num_actions = one.observation, len(one.action_names)
-    one.close()
-    stack = (config.stack,) if config.stack else ()
-    observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
-    shape = replace(shape_of(config), env="")  # programs do not depend on it
-    names = tuple(filter(callable, get_algorithm(config.algo)))
-    agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
-    # `vmap` would make a grouped convolution, which is slow on a CPU.
-    apart = config.network == "nature" and jax.default_backend() == "cpu"
-    given = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
-    if config.learner == "parallel":
-        learner: Learner = ParallelOnHost(*given, rollouts_of(config), config.stack, apart)
-    else:
-        learner = ReplayOnHost(*given, schedule_of(config), config.buffer, config.stack, apart)
-    return learner, agent, observation
-
-
-@lru_cache(maxsize=32)
-def _host_agent(config, q, observation, num_actions, network, names) -> Agent:
-    """The same for runs of the same shape, so that one process compiles its programs once."""
-    del names
-    return agent_of(config, q, observation, num_actions, network)[0]
-
-
 def schedule_of(config: Config) -> Schedule:
-    return Schedule(
-        config.steps,
-        config.batch,
-        config.train_period,
-        config.target_period,
-        config.warmup,
-        config.updates,
-        config.clip_rewards,
-    )
-
-
-def rollouts_of(config: Config) -> Any:
-    from tsallax.learners.parallel_update import Rollouts
-
-    return Rollouts(
-        config.steps,
-        config.num_envs,
-        config.rollout,
-        config.epochs,
-        config.minibatches,
-        config.target_period,
-        config.clip_rewards,
-        config.frozen_bonus,
-    )
+    """Its fields are named as the configuration's."""
+    return Schedule(*(getattr(config, name) for name in Schedule._fields))
 
 
 def shape_of(config: Config) -> Config:

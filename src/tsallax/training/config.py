@@ -16,7 +16,8 @@ from tsallax.training.options import (
     number,
     option,
 )
-from tsallax.training.presets import COMMON, OPTIMISER_EPS, PARALLEL, PRESETS, silent_choices
+from tsallax.training.parallel import PARALLEL, whole_rollouts
+from tsallax.training.presets import COMMON, OPTIMISER_EPS, PRESETS, silent_choices
 
 Numbers = tuple[float, ...]
 Policy = Literal["exact", "paper", "paper-normalised", "linear", "literal", "printed"]
@@ -165,7 +166,7 @@ ONLY = {  # options of one learner; the other one leaves them None
 def resolve(config: Config) -> Config:
     """Fill in everything that was not given, and refuse what cannot be run."""
     from tsallax import envs
-    from tsallax.operators import get_algorithm
+    from tsallax.operators.table import get_algorithm
 
     if not config.env:
         raise ValueError("which environment? `tsallax list` names them")
@@ -204,22 +205,13 @@ def _fill(config: Config, filling: dict[str, Any]) -> Config:
 
 def _normal_form(config: Config) -> Config:
     """Equal runs have equal configurations: whole blocks of steps, and no number said twice."""
-    blocks = _whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
-    same_k = config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q)
-    same_weight = config.log_weight == config.alpha and len(config.alpha) == 1
-    said = dict.fromkeys([n for n, x in zip(FOLLOWING, (same_k, same_weight), strict=True) if x])
-    return dataclasses.replace(config, **blocks, **said)
-
-
-def _whole_rollouts(config: Config) -> dict[str, int]:
-    frames = config.num_envs * config.rollout
-    if frames % config.minibatches:
-        raise ValueError(
-            f"num_envs x rollout ({frames}) must be a multiple of minibatches "
-            f"({config.minibatches})"
-        )
-    wanted = {"steps": config.steps, "target_period": config.target_period}
-    return {name: -(-steps // frames) * frames for name, steps in wanted.items()}
+    own: dict[str, Any] = {}
+    if config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q):
+        own["k"] = None
+    if config.log_weight == config.alpha and len(config.alpha) == 1:
+        own["log_weight"] = None
+    own |= whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
+    return dataclasses.replace(config, **own)
 
 
 def _whole_blocks(config: Config) -> dict[str, int]:
@@ -292,3 +284,8 @@ def grid(config: Config) -> list[dict[str, float]]:
 def varied(config: Config) -> list[str]:
     """The numbers that have several values."""
     return [name for name in NUMBERS if len(getattr(config, name) or ()) > 1]
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    """A configuration as `run.json` has it."""
+    return dataclasses.asdict(config)

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from tsallax.learners import Period
-from tsallax.learners.schedule import Metrics
+from tsallax.learners import Metrics, Period
 from tsallax.storage.run_folder import RunFolder, status
 from tsallax.training.build import Run
-from tsallax.training.config import varied
-from tsallax.training.stored_config import to_json
+from tsallax.training.config import to_json, varied
 
 RECENT = 10  # periods whose mean return a run ends with
 

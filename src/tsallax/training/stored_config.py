@@ -1,17 +1,15 @@
-"""A configuration as `run.json` has it, and back: also from folders of older versions."""
+"""The configuration and the weights of a run's folder, also of older versions."""
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Any, get_args
 
-from tsallax.storage.run_folder import About, read_about
+from tsallax.storage.files import Directory
+from tsallax.storage.reader import read, unflatten
+from tsallax.storage.run_folder import RUN, WEIGHTS, About, read_about
+from tsallax.storage.tensors import Digest, specs_of
 from tsallax.training.config import FIELDS, NUMBERS, Config, resolve
 from tsallax.training.presets import OPTIMISER_EPS
-
-
-def to_json(config: Config) -> dict[str, Any]:
-    return dataclasses.asdict(config)
 
 
 def from_json(fields: dict[str, Any], schema: int) -> Config:
@@ -72,3 +70,14 @@ def read_run(path: Path, allowed: str = "") -> tuple[Config, About]:
     if ":" in env and env != allowed and package not in sys.modules:
         raise ValueError(f"{path} needs {package!r}: name its environment, {env}, to allow that")
     return from_json(about.config, about.schema), about
+
+
+def load_weights(path: Path, about: About, like: Any) -> Any:
+    """The weights of a run's folder, in the structure of `like`; refused if anything differs."""
+    try:
+        wanted = Digest(**about.everything["files"][WEIGHTS])
+    except (KeyError, TypeError):
+        raise ValueError(f"{path} has no weights that {RUN} knows of") from None
+    with Directory(path) as folder:
+        arrays = read(folder, WEIGHTS, specs_of(like), wanted)
+    return unflatten(like, arrays)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from tsallax.envs.base import Environment, Outcome
+from tsallax.types import Environment, Outcome
 
 SIZE = 10  # the grid is SIZE x SIZE; x is the column, y is the row
 ROWS, COLUMNS = np.arange(SIZE)[:, None], np.arange(SIZE)[None]

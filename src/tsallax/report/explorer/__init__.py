@@ -5,7 +5,7 @@ from hashlib import sha256
 from importlib.resources import files
 from string import Template
 
-from tsallax._version import __version__
+from tsallax import __version__
 
 
 def explorer_page() -> str:

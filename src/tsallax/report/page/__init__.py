@@ -13,7 +13,7 @@ from importlib import resources
 from itertools import chain
 from typing import Any
 
-from tsallax._version import __version__
+from tsallax import __version__
 from tsallax.experiments.evidence import Evidence
 from tsallax.experiments.judging import NOT_RUN, judge
 from tsallax.experiments.study import names as paper_studies

@@ -1,0 +1,52 @@
+"""The arrays of a file read back, strictly: nothing but what is expected, to the last byte."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tsallax.storage.files import Directory
+from tsallax.storage.tensors import Digest, Spec, chunks, header, is_key
+
+
+def read(
+    folder: Directory, name: str, expected: Mapping[str, Spec], wanted: Digest
+) -> dict[str, np.ndarray]:
+    """The arrays of a file that is exactly what is `expected`; else a `ValueError`.
+
+    Nothing is allocated before the file's own size agrees.
+    """
+    start = header(expected)
+    size = len(start) + sum(spec.nbytes for spec in expected.values())
+    with folder.open(name) as file:
+        found = os.fstat(file.fileno()).st_size
+        if not found == size == wanted.size:
+            raise ValueError(f"{name} has {found:,} bytes; {size:,} were expected")
+        if file.read(len(start)) != start:
+            raise ValueError(f"{name} holds other arrays than this run's")
+        digest = hashlib.sha256(start)
+        arrays = {}
+        for key, spec in sorted(expected.items()):
+            array = np.empty(spec.shape, spec.dtype)
+            for chunk in chunks(array):
+                if file.readinto(chunk) != len(chunk):
+                    raise ValueError(f"{name} ends too early")
+                digest.update(chunk)
+            arrays[key] = array
+    if digest.hexdigest() != wanted.sha256:
+        raise ValueError(f"{name} is damaged: its sha256 does not agree")
+    return arrays
+
+
+def unflatten(like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The tree again, in buffers of its own, which may be donated."""
+    leaves, tree = jax.tree.flatten_with_path(like)
+    found = []
+    for at, leaf in leaves:
+        value = jnp.array(arrays[jax.tree_util.keystr(at)])
+        found.append(jax.random.wrap_key_data(value) if is_key(leaf) else value)
+    return jax.tree.unflatten(tree, found)

@@ -1,0 +1,50 @@
+"""From a configuration to the learner of an environment that lives on the host."""
+
+from dataclasses import replace
+from functools import lru_cache, partial
+
+import jax
+
+from tsallax.agents import Agent
+from tsallax.envs.host import make_host
+from tsallax.learners import Learner
+from tsallax.learners.parallel_host import ParallelOnHost
+from tsallax.learners.replay_host import ReplayOnHost
+from tsallax.networks.dense import Network
+from tsallax.operators.table import get_algorithm
+from tsallax.training.build import agent_of, closed_q, schedule_of, shape_of
+from tsallax.training.config import Config
+from tsallax.training.parallel import rollouts_of
+from tsallax.types import HParams
+
+
+def make_on_host(
+    config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
+):
+    """The learner, the agent and what it observes."""
+    if devices > 1:
+        raise ValueError("several devices are for environments that are compiled: `tsallax list`")
+    make_envs = partial(make_host, config.env, timeout=config.env_timeout, **config.env_options)
+    one = make_envs(n=1)
+    frame, num_actions = one.observation, len(one.action_names)
+    one.close()
+    stack = (config.stack,) if config.stack else ()
+    observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
+    shape = replace(shape_of(config), env="")  # programs do not depend on it
+    names = tuple(filter(callable, get_algorithm(config.algo)))
+    agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
+    # `vmap` would make a grouped convolution, which is slow on a CPU.
+    apart = config.network == "nature" and jax.default_backend() == "cpu"
+    given = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
+    if config.learner == "parallel":
+        learner: Learner = ParallelOnHost(*given, rollouts_of(config), config.stack, apart)
+    else:
+        learner = ReplayOnHost(*given, schedule_of(config), config.buffer, config.stack, apart)
+    return learner, agent, observation
+
+
+@lru_cache(maxsize=32)
+def _host_agent(config, q, observation, num_actions, network, names) -> Agent:
+    """The same for runs of the same shape, so that one process compiles its programs once."""
+    del names
+    return agent_of(config, q, observation, num_actions, network)[0]
