@@ -156,7 +156,11 @@ def train(
 
 
 def load(
-    path: str | Path, cell: int | None = None, network: Network | None = None, env: str = ""
+    path: str | Path,
+    cell: int | None = None,
+    network: Network | None = None,
+    env: str = "",
+    best: bool = False,
 ) -> Model:
     """The trained policy of a run folder.
 
@@ -166,11 +170,12 @@ def load(
             over the last ten periods.
         network: the pair the run was trained with, if it was your own.
         env: the run's own environment, if it is `package:Name` and not imported yet.
+        best: the weights with the best evaluation while it was trained, not the last ones.
     """
     path = Path(path)
     config, about = read_run(path, env)
     run = make_run(config, network)
-    params = load_weights(path, about, run.learner.params())
+    params = load_weights(path, about, run.learner.params(), best)
     if cell is None:
         cell = best_cell(path)
     if not 0 <= cell < len(run.cells):

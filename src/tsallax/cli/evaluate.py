@@ -14,6 +14,7 @@ def run(
     episodes: int = 20,
     greedy: bool = False,
     seed: int = 0,
+    best: bool = False,
     env: str = "",
 ) -> int:
     """Evaluate a trained run.
@@ -23,6 +24,7 @@ def run(
         episodes: how many, the same start for every cell.
         greedy: act by argmax Q instead of a sample of pi.
         seed: of the episodes.
+        best: of each cell the weights with the best evaluation while it was trained.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax._jaxlib import use_cache
@@ -34,7 +36,7 @@ def run(
     use_cache()
     config, about = read_run(folder, env)
     built = make_run(config)
-    params = load_weights(folder, about, built.learner.params())
+    params = load_weights(folder, about, built.learner.params(), best)
     returns = built.learner.evaluate(params, episodes, greedy, seed)
     for label, row in zip(built.labels, returns, strict=True):
         print(f"{label}: {row.mean():.1f} +- {row.std():.1f}")

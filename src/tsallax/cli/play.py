@@ -30,6 +30,7 @@ def run(
     episodes: int = 1,
     seed: int = 0,
     greedy: bool = False,
+    best: bool = False,
     steps: int = 1000,
     fps: int | None = None,
     terminal: bool = False,
@@ -44,6 +45,7 @@ def run(
         episodes: how many, those that `tsallax evaluate` plays with this seed.
         seed: of the episodes.
         greedy: act by argmax Q instead of a sample of pi.
+        best: the weights with the best evaluation while it was trained, not the last ones.
         steps: the most steps of an episode.
         fps: steps per second; if not given, it depends on the environment.
         terminal: show a MinAtar game here, and write no video.
@@ -55,7 +57,7 @@ def run(
     config = read_run(folder, env)[0]
     path = _target(folder, out, terminal, config.env)
     cell = best_cell(folder) if cell is None else cell
-    model = load(folder, cell, env=env)
+    model = load(folder, cell, env=env, best=best)
     title = _title(config, cell, greedy)
     speed = fps or FPS.get(config.env, 15 if config.env.startswith("ALE/") else 30)
     ends: list[Moment] = []

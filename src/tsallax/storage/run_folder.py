@@ -25,7 +25,8 @@ from tsallax.storage.tensors import Spec
 SCHEMA, READABLE = 3, (2, 3)
 LONGEST = 1 << 24  # bytes of a run.json
 STATUS = ("running", "done", "stopped", "failed")
-RUN, WEIGHTS, CURVES = "run.json", "weights.safetensors", "curves.png"
+RUN, CURVES = "run.json", "curves.png"
+WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
 
 
 class About(NamedTuple):
@@ -92,8 +93,9 @@ class RunFolder:
                 **{name: version(name) for name in packages},
             },
         }
-        if resume:  # the weights of where it was stopped are still there
-            about |= {n: x for n, x in read_about(self.path).everything.items() if n == "files"}
+        if resume:  # the weights of where it was stopped are still there, and the best ones
+            old = read_about(self.path).everything
+            about |= {name: old[name] for name in ("files", "best") if name in old}
         return about
 
     def restart(self) -> None:
@@ -153,8 +155,17 @@ class RunFolder:
 
     def save_weights(self, params: Any) -> None:
         """Save the weights; `run.json` will say what they are, byte for byte."""
-        digest = tensors.write(self.folder, WEIGHTS, tensors.flatten(params))
-        self.about["files"] = {WEIGHTS: digest._asdict()}
+        self._save(WEIGHTS, params)
+
+    def save_best(self, params: Any, returns: Sequence[float], steps: Sequence[int]) -> None:
+        """Save the weights of each cell's best evaluation, what it returned, and when it was."""
+        self._save(BEST, params)
+        self.about["best"] = {"return": list(returns), "step": list(steps)}
+        self._write_about()
+
+    def _save(self, name: str, params: Any) -> None:
+        digest = tensors.write(self.folder, name, tensors.flatten(params))
+        self.about["files"] = {**self.about.get("files", {}), name: digest._asdict()}
 
     def write(self, name: str, data: bytes) -> None:
         """Put another file into the folder, such as a picture."""

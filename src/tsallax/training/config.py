@@ -140,6 +140,9 @@ class Config:
     eval_episodes: int = option("saving", "Episodes of each evaluation.", 10, AT_LEAST_ONE)
     eval_acting: Literal["pi", "argmax"] = option(
         "saving", "How evaluations act, without epsilon.", "pi")
+    stop_at: float | None = option(
+        "saving", "End when each seed has reached this return in an evaluation; evaluates every "
+        "twentieth of the steps if eval_every is not given.")
     save_seconds: float = option("saving", "Seconds between checkpoints; 0 for none but at a stop.",
                                  60.0, NOT_NEGATIVE)
     save_steps: int = option("saving", "Environment steps between checkpoints, at least.", 0,
@@ -155,6 +158,7 @@ class Config:
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
+YOUNGER = ("stop_at",)  # than schema 3 of the run folder
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
 ONLY = {  # options of one learner; the other one leaves them None
     "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),
@@ -210,6 +214,8 @@ def _normal_form(config: Config) -> Config:
         own["k"] = None
     if config.log_weight == config.alpha and len(config.alpha) == 1:
         own["log_weight"] = None
+    if config.stop_at is not None and not config.eval_every:
+        own["eval_every"] = -(-config.steps // 20)
     own |= whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
     return dataclasses.replace(config, **own)
 
@@ -287,5 +293,10 @@ def varied(config: Config) -> list[str]:
 
 
 def to_json(config: Config) -> dict[str, Any]:
-    """A configuration as `run.json` has it."""
-    return dataclasses.asdict(config)
+    """A configuration as `run.json` has it.
+
+    A field that is younger than the schema is left out at its default: the folder of an older
+    version holds the same run.
+    """
+    fields = dataclasses.asdict(config)
+    return {n: x for n, x in fields.items() if n not in YOUNGER or x != FIELDS[n].default}

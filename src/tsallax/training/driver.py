@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from tsallax.learners import Metrics, Period
-from tsallax.storage.run_folder import RunFolder, status
+from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
 from tsallax.training.config import to_json, varied
 
@@ -24,6 +25,7 @@ class Progress(NamedTuple):
     period: Period
     evaluation: Float[np.ndarray, "cells episodes"] | None
     speed: float  # environment steps per second, of all cells together
+    last: bool = False  # whether the run ends here
 
 
 @runtime_checkable
@@ -52,6 +54,32 @@ class Ending(NamedTuple):
     status: str  # done or stopped
     returns: list[np.ndarray]  # of each cell, in the last periods
     evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
+
+
+class Best:
+    """The best evaluation of each cell so far, when it was, and its weights."""
+
+    def __init__(self, cells: int):
+        self.returns, self.steps = np.full(cells, -np.inf), np.full(cells, -1)
+        self.params: Any = None
+
+    def add(self, step: int, params: Any, evaluation: Float[np.ndarray, "cells episodes"]) -> bool:
+        """Take what is better than before; whether anything was."""
+        returns = evaluation.mean(-1)
+        better = returns > self.returns  # a cell that failed has NaN, which is not
+        self.returns = np.where(better, returns, self.returns)
+        self.steps = np.where(better, step, self.steps)
+        new = jax.tree.map(np.array, params)  # the next period uses the others up
+        if self.params is not None:
+            new = jax.tree.map(lambda x, old: _where(better, x, old), new, self.params)
+        self.params = new
+        return bool(better.any())
+
+
+def _where(
+    cells: Bool[np.ndarray, "cells"], new: np.ndarray, old: np.ndarray
+) -> Float[np.ndarray, "cells ..."]:
+    return np.where(cells.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
 class Speed:
@@ -91,20 +119,30 @@ class Interrupt:
             signal.signal(number, handler)
 
 
-def periods(run: Run, state: Any, watcher: Watcher) -> Iterator[Progress]:
-    """Train from `state`, which is used up, to the end; evaluate where that was asked for."""
+def periods(run: Run, state: Any, watcher: Watcher, best: Best | None = None) -> Iterator[Progress]:
+    """Train from `state`, which is used up, to the end; evaluate where that was asked for.
+
+    The end is the last step, or earlier if every cell has reached `stop_at`. `best` is what is
+    known from before a resumption.
+    """
     config, every = run.config, run.config.eval_every
     before, speed = int(state.step[0]), Speed(len(run.cells))
+    best = best or Best(len(run.cells))
     watcher.begin_at(before)
     for period in run.learner.train(state, watcher.tick):
         evaluation = None
         if every and (period.step // every > before // every or period.step == config.steps):
             greedy = config.eval_acting == "argmax"
             evaluation = run.learner.evaluate(period.params, config.eval_episodes, greedy)
+            best.add(period.step, period.params, evaluation)
         before = period.step
-        progress = Progress(period, evaluation, speed(period.step))
+        solved = config.stop_at is not None and bool((best.returns >= config.stop_at).all())
+        last = solved or period.step == config.steps
+        progress = Progress(period, evaluation, speed(period.step), last)
         watcher(progress)
         yield progress
+        if last:
+            return
 
 
 def train_into(
@@ -129,7 +167,8 @@ def train_into(
     folder = make_folder(path, run, resumed)
     try:
         state = resume(run, folder, say) if resumed else run.learner.start()
-        ending, params = _train(run, folder, state, watcher, asked)
+        best = known_best(run, folder) if resumed else Best(len(run.cells))
+        ending, params = _train(run, folder, state, best, watcher, asked)
         if params is not None:
             folder.save_weights(params)
             if picture:
@@ -160,22 +199,44 @@ def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
     return run.learner.restore(saved.arrays, saved.about["run"])
 
 
+def known_best(run: Run, folder: RunFolder) -> Best:
+    """What a resumed run has in its folder, if that is whole."""
+    from tsallax.training.stored_config import load_weights
+
+    best, about = Best(len(run.cells)), read_about(folder.path)
+    with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
+        returns, steps = (np.array(about.everything["best"][n]) for n in ("return", "step"))
+        params = load_weights(folder.path, about, run.learner.params(), best=True)
+        if returns.shape == steps.shape == best.steps.shape:
+            best.returns, best.steps = returns.astype(float), steps
+            best.params = jax.tree.map(np.asarray, params)
+    return best
+
+
 def _train(
-    run: Run, folder: RunFolder, state: Any, watcher: Watcher, asked: Callable[[], bool]
+    run: Run,
+    folder: RunFolder,
+    state: Any,
+    best: Best,
+    watcher: Watcher,
+    asked: Callable[[], bool],
 ) -> tuple[Ending, Any]:
     config, ended, params = run.config, "done", None
     recent: list[np.ndarray] = []
-    last = None
+    latest = None
     begin = saved = time.monotonic()
     saved_step = int(state.step[0])
-    for period, evaluation, speed in periods(run, state, watcher):
+    for period, evaluation, speed, last in periods(run, state, watcher, best):
         step, params = period.step, period.params
         folder.add_metrics(period.metrics, evaluation)
         folder.add_failures(period.failures)
         folder.add_timing(step, time.monotonic() - begin, speed)
-        last = last if evaluation is None else evaluation
+        if evaluation is not None:
+            latest = evaluation
+            if (best.steps == step).any():
+                folder.save_best(best.params, best.returns.tolist(), best.steps.tolist())
         recent = [*recent[1 - RECENT :], np.asarray(period.metrics.episode_return)]
-        if step == config.steps:
+        if last:
             break
         stop = asked()
         due = config.save_seconds and time.monotonic() - saved >= config.save_seconds
@@ -185,4 +246,4 @@ def _train(
         if stop:
             ended = "stopped"
             break
-    return Ending(ended, recent, last), params
+    return Ending(ended, recent, latest), params

@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 from tsallax.storage.files import Directory
 from tsallax.storage.reader import read, unflatten
-from tsallax.storage.run_folder import RUN, WEIGHTS, About, read_about
+from tsallax.storage.run_folder import BEST, RUN, WEIGHTS, About, read_about
 from tsallax.storage.tensors import Digest, specs_of
-from tsallax.training.config import FIELDS, NUMBERS, Config, resolve
+from tsallax.training.config import FIELDS, NUMBERS, YOUNGER, Config, resolve
 from tsallax.training.presets import OPTIMISER_EPS
 
 
@@ -17,6 +17,7 @@ def from_json(fields: dict[str, Any], schema: int) -> Config:
     try:
         if schema < 3:
             fields = _from_schema_2(fields)
+        fields = {name: FIELDS[name].default for name in YOUNGER} | fields
         if set(fields) != set(FIELDS):
             odd = sorted(set(fields) ^ set(FIELDS))
             raise ValueError(f"the configuration has other fields: {', '.join(map(str, odd))[:80]}")
@@ -72,12 +73,18 @@ def read_run(path: Path, allowed: str = "") -> tuple[Config, About]:
     return from_json(about.config, about.schema), about
 
 
-def load_weights(path: Path, about: About, like: Any) -> Any:
-    """The weights of a run's folder, in the structure of `like`; refused if anything differs."""
+def load_weights(path: Path, about: About, like: Any, best: bool = False) -> Any:
+    """The weights of a run's folder, in the structure of `like`; refused if anything differs.
+
+    The last ones, or those with the `best` evaluation of each cell.
+    """
+    name = BEST if best else WEIGHTS
     try:
-        wanted = Digest(**about.everything["files"][WEIGHTS])
+        wanted = Digest(**about.everything["files"][name])
     except (KeyError, TypeError):
+        if best:
+            raise ValueError(f"{path} was not evaluated while it was trained") from None
         raise ValueError(f"{path} has no weights that {RUN} knows of") from None
     with Directory(path) as folder:
-        arrays = read(folder, WEIGHTS, specs_of(like), wanted)
+        arrays = read(folder, name, specs_of(like), wanted)
     return unflatten(like, arrays)
