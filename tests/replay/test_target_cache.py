@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from support.hlo import AS_USERS
 from support.probe_envs import ROOMS, rooms
 from tsallax.agents import make_agent
 from tsallax.learners.cells import start_cells
@@ -90,7 +91,8 @@ def test_no_buffer_is_copied_in_the_loop(env):
     run = make_run(config)
     numbers = Numbers(0, 50, True, config.train_period)
     state = jax.eval_shape(run.learner.start)
-    text = program(run.learner.loop, 1).lower(state, run.hp, numbers).compile().as_text()
+    lowered = program(run.learner.loop, 1).lower(state, run.hp, numbers)
+    text = lowered.compile(AS_USERS).as_text()
     slots = r"\[300(1[2-9]|[2-9]\d)(,\d+)*\]"
     assert re.search(rf"{slots}\S* dynamic-update-slice\(", text)
     assert not re.findall(rf"= \w+{slots}\S* copy\(", text)
