@@ -239,7 +239,7 @@ def test_derivatives_of_the_value_against_differences(q):
 def test_value_is_a_maximum_with_the_policy_as_gradient(q):
     Q = jnp.array([0.4, 0.25, 0.1, -0.7])
     value = value_of(Q, q, 0.7)
-    pi = policy(Q, q, 0.7)
+    pi = jnp.asarray(policy(Q, q, 0.7))
     np.testing.assert_allclose(value, pi @ Q + 0.7 * tsallis_entropy(pi, q), atol=1e-6)
     np.testing.assert_allclose(value_slope(Q, q, 0.7), pi, atol=1e-6)
     rivals = jax.random.dirichlet(jax.random.key(0), jnp.ones(4), (1000,))
