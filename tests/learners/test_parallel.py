@@ -90,9 +90,7 @@ def one_step_targets(algo: str, count: np.ndarray, action: np.ndarray, hp: HPara
     discount = np.where(reached == 4, 0.0, GAMMA).astype(np.float32)
     table = np.asarray(TABLE)
     keys = jax.random.split(jax.random.key(0), len(count))
-    x = Bootstrap(
-        table[count], action, reached.astype(np.float32), discount, table[reached], keys
-    )
+    x = Bootstrap(table[count], action, reached.astype(np.float32), discount, table[reached], keys)
     target = jax.vmap(lambda x: one_step(get_algorithm(algo))(x, hp, make_policy("exact")))
     return np.asarray(jax.jit(target)(x))
 

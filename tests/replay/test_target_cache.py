@@ -81,7 +81,7 @@ def outcome(reuse: bool, cells: int, period: int):
 
 @pytest.mark.parametrize(
     ("period", "cells"),
-    [(1, 3), (4, 1), *(pytest.param(*p, marks=pytest.mark.slow) for p in ((1, 1), (4, 3)))],
+    [(4, 3), *(pytest.param(*p, marks=pytest.mark.slow) for p in ((1, 1), (1, 3), (4, 1)))],
 )
 def test_nothing_changes_but_the_work(cells, period):
     close = functools.partial(np.testing.assert_allclose, rtol=2e-5, atol=2e-6)
