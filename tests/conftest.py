@@ -8,7 +8,10 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / "
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 # Most of the suite's time is compilation, most of that for speed which tests do not need.
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
+os.environ["XLA_FLAGS"] = (
+    f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
+    " --xla_cpu_use_fusion_emitters=false"
+)
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # else a page about each program that is loaded
 
 from jaxtyping import install_import_hook

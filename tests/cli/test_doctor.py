@@ -22,9 +22,9 @@ SLOW = next(v for v, fault in _jaxlib.KNOWN_BAD.items() if not fault.wrong)
 
 
 def python(*arguments: str, path: tuple[Path, ...] = (), **environment: str):
-    """Run a fresh interpreter on this source tree."""
+    """Run a fresh interpreter on this source tree, with the compiler that a user has."""
     search = os.pathsep.join(map(str, [*path, ROOT / "src"]))
-    env = {k: v for k, v in os.environ.items() if k != _jaxlib.OVERRIDE}
+    env = {k: v for k, v in os.environ.items() if k not in (_jaxlib.OVERRIDE, "XLA_FLAGS")}
     env |= {"PYTHONPATH": search} | environment
     return subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True)
 

@@ -83,6 +83,18 @@ def test_names(env_id):
     assert all(isinstance(name, str) for name in env.action_names)
 
 
+def first_step(env):
+    """The first state, the next one, its outcome, observation and picture, as one program."""
+
+    @jax.jit
+    def run(key):
+        state = env.reset(key)
+        after, out = env.step(state, ACTION, key)
+        return state, after, out, env.observe(after), env.render(after)
+
+    return run(KEY)
+
+
 @every_id
 def test_jit_is_the_plain_function_and_promotes_no_ranks(env_id):
     env = envs.make(env_id)
@@ -90,12 +102,9 @@ def test_jit_is_the_plain_function_and_promotes_no_ranks(env_id):
         state = env.reset(KEY)
         after, out = env.step(state, ACTION, KEY)
         plain = (state, after, out, env.observe(after))
-        state = jax.jit(env.reset)(KEY)
-        after, out = jax.jit(env.step)(state, ACTION, KEY)
-        image = jax.jit(env.render)(after)
-    compiled = (state, after, out, env.observe(after))
+        *compiled, image = first_step(env)
     close = functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6)
-    jax.tree.map(close, data(plain), data(compiled))
+    jax.tree.map(close, data(plain), data(tuple(compiled)))
     assert len(np.unique(np.asarray(image).reshape(-1, 3), axis=0)) > 1
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from support.hlo import AS_USERS
 from tsallax import envs
 from tsallax.training.build import make_run
 from tsallax.training.config import Config, resolve
@@ -42,7 +43,7 @@ def compiled(env: str, algo: str):
     batch = jax.eval_shape(lambda: transitions(n, shape, run.observation.dtype))
     ends = tuple(jax.ShapeDtypeStruct((n, actions), jnp.float32) for _ in range(2))
     program = jax.jit(run.agent.update, donate_argnums=0)
-    return program.lower(state, batch, hp, jax.random.key(0), ends).compile()
+    return program.lower(state, batch, hp, jax.random.key(0), ends).compile(AS_USERS)
 
 
 def transitions(n, shape, dtype):

@@ -1,6 +1,7 @@
 """Every learner's program lowers for GPU and TPU: nothing CPU-only creeps in."""
 
 import jax
+import numpy as np
 import pytest
 
 from tsallax.learners.device import program
@@ -12,14 +13,14 @@ from tsallax.training.config import Config, resolve
 from tsallax.training.parallel import rollouts_of
 
 SMALL = {"steps": 512, "hidden": (8,), "target_period": 256, "seeds": 2, "q": (1.5,)}
+PLATFORMS = ("cuda", "tpu")
 REPLAY = {**SMALL, "batch": 8, "buffer": 64}
 PARALLEL = {**SMALL, "learner": "parallel", "num_envs": 4, "rollout": 8}
 
 
-@pytest.mark.parametrize("platform", ["cuda", "tpu"])
 @pytest.mark.parametrize("env", ["CartPole-v1", "MinAtar/Breakout"])
 @pytest.mark.parametrize("options", [REPLAY, PARALLEL], ids=["replay", "parallel"])
-def test_the_program_of_a_period_lowers(options, env, platform):
+def test_the_program_of_a_period_lowers(options, env):
     config = resolve(Config(env, **options))
     run = make_run(config)
     if config.learner == "parallel":
@@ -28,15 +29,21 @@ def test_the_program_of_a_period_lowers(options, env, platform):
         numbers = next(iter(blocks(schedule_of(config), 0)))
     state = run.learner.shapes()
     compiled = program(run.learner.loop, len(run.cells))
-    exported = jax.export.export(compiled, platforms=[platform])(state, run.hp, numbers)
-    assert exported.platforms == (platform,)
+    exported = jax.export.export(compiled, platforms=PLATFORMS)(state, run.hp, numbers)
+    assert exported.platforms == PLATFORMS
 
 
-@pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_the_programs_around_host_environments_lower(platform):
+def test_the_programs_around_host_environments_lower():
     run = make_run(resolve(Config("CartPole-v1", **{**REPLAY, "seeds": 1})))
     one = _functions(run.agent, apart=True)
     state = jax.eval_shape(one.init, jax.random.key(0))
     hp = jax.tree.map(lambda x: x[0], run.hp)
     arguments = (state.params, run.observation, hp, jax.random.key(0), 1)
-    assert jax.export.export(one.act, platforms=[platform])(*arguments).platforms == (platform,)
+    assert jax.export.export(one.act, platforms=PLATFORMS)(*arguments).platforms == PLATFORMS
+
+
+def test_what_only_one_of_several_platforms_lacks_is_seen():
+    """The Schur decomposition is there for the CPU alone."""
+    schur = jax.jit(lambda x: jax.lax.linalg.schur(x)[0])
+    with pytest.raises(NotImplementedError, match=r"not found for platforms \['tpu'\]"):
+        jax.export.export(schur, platforms=["cpu", "tpu"])(np.eye(2, dtype=np.float32))

@@ -61,7 +61,7 @@ ALONE = jax.jit(run)
 @functools.cache
 def together():
     """All cells as one program."""
-    return jax.jit(jax.vmap(run))(jnp.array(SEEDS), jnp.array(QS))
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(run))(jnp.array(SEEDS), jnp.array(QS)))
 
 
 @functools.cache
@@ -91,7 +91,7 @@ def test_seeds_and_numbers_differ():
     state, metrics = together()
 
     def count(x, cells=CELLS):
-        return len(np.unique(np.asarray(x)[jnp.array(cells)].reshape(len(cells), -1), axis=0))
+        return len(np.unique(np.asarray(x)[list(cells)].reshape(len(cells), -1), axis=0))
 
     assert count(state.agent.params[0].weight) == count(metrics.loss) == len(CELLS)
     assert count(state.replay.observations, [0, 2, 4]) == count(state.key) == 3

@@ -7,20 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tsallax import tabular
+from support.parallel import EVERY, tabulated
 from tsallax.agents import Agent, make_agent
 from tsallax.learners.device import DeviceLearner, program
 from tsallax.learners.parallel_device import make_loop
 from tsallax.learners.parallel_update import Rollouts, plan
-from tsallax.networks import Network, mlp
-from tsallax.operators import ALGORITHMS, get_algorithm, make_hparams, one_step
+from tsallax.networks import mlp
+from tsallax.operators import get_algorithm, make_hparams, one_step
 from tsallax.policies import make_policy
 from tsallax.types import Bootstrap, Environment, HParams, Outcome
 
 GAMMA = 0.9
-SOME = ("dqn", "tal", "mdqn")  # the others are marked slow: each of them is compiled
-OTHERS = [n for n in ALGORITHMS if n not in SOME and not n.startswith("sal")]
-EVERY = [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
 def walk(limit: int = 5) -> Environment:
@@ -50,11 +47,6 @@ def walk(limit: int = 5) -> Environment:
 TABLE = jnp.array([[1.0, 2.0], [3.0, 2.5], [0.5, 4.0], [5.0, 6.0], [100.0, 200.0]])
 
 
-def tabulated(shape: tuple[int, ...] = (5, 2)) -> Network:
-    """A table in the place of a network."""
-    return Network(lambda key: jnp.zeros(shape), lambda params, x: jnp.tensordot(x, params, 1))
-
-
 def recording(algo: str) -> Agent:
     """An agent that plays TABLE and keeps what it is asked to fit, instead of fitting it."""
     agent = make_agent(tabulated(), get_algorithm(algo))
@@ -75,7 +67,7 @@ def played(algo: str, lambda_: float, frozen: bool = False):
     loop = make_loop(walk(), recorder, Rollouts(24, 3, 8, 1, 1, 24, frozen_bonus=frozen))
     hp = make_hparams(algo, gamma=GAMMA, lambda_=lambda_, alpha=0.5, beta=0.4, epsilon=0.5)
     hp = hp._replace(epsilon_end=0.5, total_steps=24.0)
-    state, _ = jax.jit(lambda s: loop.period(s, hp, 1))(loop.init(jax.random.key(3)))
+    state, _ = jax.jit(lambda: loop.period(loop.init(jax.random.key(3)), hp, 1))()
     return state, hp
 
 
@@ -88,26 +80,28 @@ def episodes_of(state):
 @pytest.mark.parametrize("algo", EVERY)
 def test_at_lambda_0_every_target_is_the_one_step_target_of_the_table(algo):
     state, hp = played(algo, 0.0)
-    target = jax.jit(lambda x: one_step(get_algorithm(algo))(x, hp, make_policy("exact")))
-    for c, a, found in zip(*episodes_of(state), strict=True):
-        np.testing.assert_allclose(found, target(transition(c, a)), rtol=1e-5)
+    counts, actions, found = episodes_of(state)
+    np.testing.assert_allclose(found, one_step_targets(algo, counts, actions, hp), rtol=1e-5)
 
 
-def transition(count: int, action: int, table=TABLE) -> Bootstrap:
-    reached = int(count + action)
-    discount = 0.0 if reached == 4 else GAMMA
-    numbers = (jnp.float32(reached), jnp.float32(discount))
-    return Bootstrap(table[count], jnp.int32(action), *numbers, TABLE[reached], jax.random.key(0))
+def one_step_targets(algo: str, count: np.ndarray, action: np.ndarray, hp: HParams) -> np.ndarray:
+    """Of every row, by the algorithm's own function and the rules of `walk`."""
+    reached = count + action
+    discount = np.where(reached == 4, 0.0, GAMMA).astype(np.float32)
+    table = np.asarray(TABLE)
+    keys = jax.random.split(jax.random.key(0), len(count))
+    x = Bootstrap(table[count], action, reached.astype(np.float32), discount, table[reached], keys)
+    target = jax.vmap(lambda x: one_step(get_algorithm(algo))(x, hp, make_policy("exact")))
+    return np.asarray(jax.jit(target)(x))
 
 
 def test_sal_draws_one_number_for_a_whole_rollout():
     state, hp = played("sal", 0.0)
-    plain = jax.jit(lambda x: one_step(get_algorithm("dqn"))(x, hp, make_policy("exact")))
-    draws = []
-    for c, a, found in zip(*episodes_of(state), strict=True):
-        gap = float(TABLE[c, a] - TABLE[c].max())
-        if gap < 0:
-            draws.append((found - float(plain(transition(c, a)))) / (hp.beta * gap))
+    counts, actions, found = episodes_of(state)
+    table = np.asarray(TABLE)
+    gaps = table[counts, actions] - table[counts].max(-1)
+    bonus = found - one_step_targets("dqn", counts, actions, hp)
+    draws = bonus[gaps < 0] / (hp.beta * gaps[gaps < 0])
     assert len(draws) > 3
     assert 7 / 9 <= draws[0] <= 16 / 9
     np.testing.assert_allclose(draws, draws[0], rtol=1e-4)
@@ -128,7 +122,8 @@ def rows(algo: str, frozen: bool):
         yield (int(c), int(a)), float(y)
 
 
-def greedy_rollout(table) -> np.ndarray:
+@jax.jit
+def greedy_rollout(table):
     """The sorted returns of one environment that plays a table's best actions: lambda = 1/2."""
     agent = make_agent(tabulated(), get_algorithm("dqn"))
     start = agent.init(jax.random.key(0))._replace(params=table)
@@ -140,8 +135,8 @@ def greedy_rollout(table) -> np.ndarray:
     shape = Rollouts(8, 1, 8, 1, 1, 8)
     loop = make_loop(walk(), agent._replace(init=init, fit=fit), shape)
     hp = make_hparams("dqn", gamma=GAMMA, lambda_=0.5, epsilon=0.0, epsilon_end=0.0)
-    state, _ = jax.jit(lambda s: loop.period(s, hp, 1))(loop.init(jax.random.key(0)))
-    return np.sort(np.asarray(state.agent.moments))
+    state, _ = loop.period(loop.init(jax.random.key(0)), hp, 1)
+    return jnp.sort(state.agent.moments)
 
 
 def test_returns_across_a_time_limit_and_the_end_of_the_rollout_by_hand():
@@ -170,6 +165,9 @@ def test_returns_across_a_termination_by_hand():
 
 SHAPE = Rollouts(96, 4, 6, 2, 3, 48)
 AGENT = make_agent(mlp((5,), (2,), (8,), layer_norm=True), get_algorithm("tal"), optimiser="radam")
+WALK = walk()
+LOOP = make_loop(WALK, AGENT, SHAPE)  # of all runs: equal loops share their programs
+SEEDS, QS = [0, 1, 1], [2.0, 2.0, 1.5]  # three cells or one: each number of them is a program
 
 
 def learner(seeds: list[int], q: list[float]) -> DeviceLearner:
@@ -177,11 +175,8 @@ def learner(seeds: list[int], q: list[float]) -> DeviceLearner:
         make_hparams("tal", q=x, lambda_=0.7, alpha=0.5, epsilon=0.5, total_steps=96.0) for x in q
     ]
     hp = jax.tree.map(lambda *x: jnp.stack([jnp.float32(v) for v in x]), *hps)
-    env = walk()
-    loop = make_loop(env, AGENT, SHAPE)
-    return DeviceLearner(
-        loop, functools.partial(plan, SHAPE), env, AGENT, hp, seeds, copies=SHAPE.envs
-    )
+    own = functools.partial(plan, SHAPE)
+    return DeviceLearner(LOOP, own, WALK, AGENT, hp, seeds, copies=SHAPE.envs)
 
 
 def finish(own: DeviceLearner, state=None):
@@ -190,40 +185,45 @@ def finish(own: DeviceLearner, state=None):
     return last
 
 
-def test_seeds_side_by_side_are_those_alone():
-    together = finish(learner([0, 1, 1], [2.0, 2.0, 1.5]))
-    for cell, (seed, q) in enumerate(((0, 2.0), (1, 2.0), (1, 1.5))):
+@pytest.fixture(scope="module")
+def together():
+    """The end of three cells side by side."""
+    return finish(learner(SEEDS, QS))
+
+
+def test_seeds_side_by_side_are_those_alone(together):
+    for cell, (seed, q) in enumerate(zip(SEEDS, QS, strict=True)):
         alone = finish(learner([seed], [q]))
         for x, y in zip(
             jax.tree.leaves(together.params), jax.tree.leaves(alone.params), strict=True
         ):
-            np.testing.assert_allclose(x[cell], y[0], rtol=2e-5, atol=1e-6)
-    assert not np.allclose(*(jax.tree.leaves(together.params)[0][i] for i in (0, 1)))
+            np.testing.assert_allclose(np.asarray(x)[cell], np.asarray(y)[0], rtol=2e-5, atol=1e-6)
+    first = np.asarray(jax.tree.leaves(together.params)[0])
+    assert not np.allclose(first[0], first[1])
 
 
-def test_a_run_that_was_saved_resumes_to_the_bit():
-    whole = finish(learner([0, 1], [2.0, 1.5]))
-    own = learner([0, 1], [2.0, 1.5])
+def test_a_run_that_was_saved_resumes_to_the_bit(together):
+    own = learner(SEEDS, QS)
     first = next(iter(own.train(own.start(), lambda step: None)))
     arrays, notes = own.save(first.state)
     assert {name: (x.shape, x.dtype) for name, x in arrays.items()} == own.layout(notes)
     resumed = finish(own, own.restore(arrays, notes))
-    assert whole.step == resumed.step == 96
-    for x, y in zip(jax.tree.leaves(whole.params), jax.tree.leaves(resumed.params), strict=True):
+    assert together.step == resumed.step == 96
+    for x, y in zip(jax.tree.leaves(together.params), jax.tree.leaves(resumed.params), strict=True):
         np.testing.assert_array_equal(x, y)
-    np.testing.assert_array_equal(whole.metrics.loss, resumed.metrics.loss)
+    np.testing.assert_array_equal(together.metrics.loss, resumed.metrics.loss)
 
 
-def test_a_seed_that_diverges_leaves_the_others_alone():
-    good = finish(learner([0, 1], [2.0, 2.0]))
-    own = learner([0, 1], [2.0, 2.0])
-    rate = own.hp.learning_rate.at[1].set(jnp.inf)
-    own.hp = own.hp._replace(learning_rate=rate)
+def test_a_seed_that_diverges_leaves_the_others_alone(together):
+    own = learner(SEEDS, QS)
+    rate = np.array(own.hp.learning_rate)
+    rate[1] = np.inf
+    own.hp = own.hp._replace(learning_rate=jnp.asarray(rate))
     bad = finish(own)
-    assert bad.metrics.diverged.tolist()[0] == -1
+    assert bad.metrics.diverged[[0, 2]].tolist() == [-1, -1]
     assert bad.metrics.diverged[1] > 0
-    for x, y in zip(jax.tree.leaves(good.params), jax.tree.leaves(bad.params), strict=True):
-        np.testing.assert_array_equal(x[0], y[0])
+    for x, y in zip(jax.tree.leaves(together.params), jax.tree.leaves(bad.params), strict=True):
+        np.testing.assert_array_equal(np.asarray(x)[[0, 2]], np.asarray(y)[[0, 2]])
 
 
 def test_metrics_count_every_episode_of_every_environment():
@@ -250,82 +250,6 @@ def test_the_program_is_shared_by_runs_of_one_shape():
     assert program(own.loop, 1) is program(again.loop, 1)
 
 
-# Theory -------------------------------------------------------------------------------------------
-
-# One successor of each (s, a): what is left of the sampling error is which actions are taken.
-MDP = tabular.garnet(1, 5, 3, 1, 0.8)
-
-
-def mdp_env() -> Environment:
-    """The MDP as an environment that never ends."""
-    P, r = jnp.asarray(MDP.P, jnp.float32), jnp.asarray(MDP.r, jnp.float32)
-    states = P.shape[0]
-
-    def reset(key):
-        return jax.random.randint(key, (), 0, states)
-
-    def step(state, action, key):
-        following = jax.random.choice(key, states, p=P[state, action])
-        never = jnp.zeros((), bool)
-        return following, Outcome(r[state, action], never, never)
-
-    def observe(state):
-        return jax.nn.one_hot(state, states)
-
-    def render(state):
-        return jnp.zeros((1, 1, 3), jnp.uint8)
-
-    return Environment("MDP", ("0", "1", "2"), reset, step, observe, render)
-
-
-ROUNDS = 1000
-
-
-def learned(algo: str, **numbers) -> np.ndarray:
-    """The table that the parallel learner ends with: plain stochastic approximation.
-
-    RMSprop with a large eps is gradient descent; the step size decays to 0.
-    """
-    network = tabulated((5, 3))
-    agent = make_agent(network, get_algorithm(algo), optimiser="rmsprop", optimiser_eps=1e4)
-    shape = Rollouts(0, 32, 8, 1, 1, 256)
-    loop = make_loop(mdp_env(), agent, shape)
-    own = {"gamma": MDP.gamma, "alpha": 0.2, "beta": 0.5, "learning_rate": 3e4} | numbers
-    hp = make_hparams(algo, **own)._replace(
-        learning_rate_end=0.0, total_steps=256.0 * ROUNDS, epsilon_steps=1.0
-    )
-    state = jax.jit(loop.init)(jax.random.key(0))
-    state, _ = jax.jit(loop.period)(state, hp, ROUNDS)
-    return np.asarray(state.agent.params)
-
-
-UNIFORM = {"epsilon": 1.0, "epsilon_end": 1.0}
-ON_POLICY = {"epsilon": 0.0, "epsilon_end": 0.0}
-
-
-@pytest.mark.parametrize("algo", EVERY)
-def test_with_a_table_at_lambda_0_it_ends_where_dynamic_programming_ends(algo):
-    """At q = 1, where ln pi is finite: at q = 2 MT-DQN has more than one fixed point."""
-    numbers = {"alpha": 0.2, "beta": 0.5} | ({"q": 1.0} if algo.startswith("mt-") else {})
-    wanted = tabular.solve(MDP, algo, **numbers).Q
-    np.testing.assert_allclose(learned(algo, **numbers, **UNIFORM), wanted, atol=5e-3)
-
-
-@pytest.mark.parametrize("algo", ["tal", pytest.param("tsallis-dqn", marks=pytest.mark.slow)])
-def test_above_lambda_0_the_fixed_point_stays_where_the_value_is_that_of_the_player(algo):
-    """`value(s') = <pi, Q'>` is the mean of what follows if pi plays, bonuses included."""
-    numbers = {"q": 1.0, "alpha": 2.0, "beta": 0.5}
-    wanted = tabular.solve(MDP, algo, **numbers).Q
-    found = learned(algo, lambda_=0.8, **numbers, **ON_POLICY)
-    np.testing.assert_allclose(found, wanted, atol=0.05)
-
-
-def test_above_lambda_0_it_moves_where_another_policy_plays():
-    """Returns of uniform actions are not those of the greedy policy."""
-    wanted = tabular.solve(MDP, "dqn").Q
-    assert np.abs(learned("dqn", lambda_=0.8, **UNIFORM) - wanted).max() > 0.3
-
-
 def test_quantile_targets_have_the_mean_of_the_scalar_ones():
     agents = [make_agent(tabulated(shape), get_algorithm("tal")) for shape in ((5, 2), (5, 2, 4))]
     spread = jnp.array([-1.5, -0.5, 0.5, 1.5])
@@ -343,8 +267,7 @@ def test_quantile_targets_have_the_mean_of_the_scalar_ones():
         own = agent._replace(init=init, fit=fit)
         loop = make_loop(walk(), own, Rollouts(24, 3, 8, 1, 1, 24))
         hp = HParams(gamma=GAMMA, lambda_=0.6, alpha=0.5, beta=0.4, epsilon=0.5, epsilon_end=0.5)
-        state, _ = jax.jit(lambda s, loop=loop, hp=hp: loop.period(s, hp, 1))(
-            loop.init(jax.random.key(3))
-        )
+        run = lambda loop=loop, hp=hp: loop.period(loop.init(jax.random.key(3)), hp, 1)  # noqa: E731
+        state, _ = jax.jit(run)()
         found.append(np.asarray(state.agent.moments))
     np.testing.assert_allclose(*found, rtol=1e-5)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from support.hlo import assert_writes_in_place
+from support.hlo import AS_USERS, assert_writes_in_place
 from support.probe_envs import clock, dice, throw
 from tsallax.agents import Agent, AgentState
 from tsallax.learners import Metrics, Schedule, epsilon_at
@@ -57,7 +57,7 @@ def diary_agent() -> Agent:
 def diary() -> list:
     """States and metrics of: warm-up alone, the rest of a period, a period without the copy."""
     loop = make_loop(clock(), diary_agent(), make_ring(1, None), Schedule(24, 1, 3, 12))
-    state, out = loop.init(jax.random.key(0)), []
+    state, out = jax.jit(loop.init)(jax.random.key(0)), []
     period = jax.jit(lambda state, *shape: loop.period(state, HP, Numbers(*shape, 3)))
     for shape in ((2, 0, True), (1, 3, True), (0, 2, False)):
         state, metrics = period(state, *shape)
@@ -109,8 +109,8 @@ def test_several_updates_follow_each_train_period():
 
     agent = diary_agent()._replace(update=update)
     loop = make_loop(clock(), agent, make_ring(100, None), Schedule(18, 1, 3, 6, updates=4))
-    period = jax.jit(lambda state: loop.period(state, HP, Numbers(4, 2, False, 3)))
-    state, metrics = period(loop.init(jax.random.key(0)))
+    run = lambda: loop.period(loop.init(jax.random.key(0)), HP, Numbers(4, 2, False, 3))  # noqa: E731
+    state, metrics = jax.jit(run)()
     pages = np.asarray(state.agent.params["pages"])[:8]
     assert state.agent.params["updates"] == 8
     assert state.step == 18
@@ -159,9 +159,8 @@ def test_metrics_are_means_over_a_batch():
     """Two observations, one odd: all numbers must agree on its share."""
     ring = make_ring(2, None)
     loop = make_loop(clock(), diary_agent(), ring, Schedule(6, 64, 3, 6))
-    _, metrics = jax.jit(lambda state: loop.period(state, HP, Numbers(0, 2, True, 3)))(
-        loop.init(jax.random.key(0))
-    )
+    run = lambda: loop.period(loop.init(jax.random.key(0)), HP, Numbers(0, 2, True, 3))  # noqa: E731
+    _, metrics = jax.jit(run)()
     share = (7 - metrics.max_q) / 4
     assert 0.2 < share < 0.8
     np.testing.assert_allclose(metrics.action_gap, 6 - 4 * share, rtol=1e-5)
@@ -209,5 +208,5 @@ def test_cost_of_a_period_does_not_grow_with_the_capacity():
     loop = make_loop(clock(), diary_agent(), make_ring(capacity, 50), Schedule(9, 1, 3, 9))
     state = jax.eval_shape(jax.vmap(loop.init), keys_of(list(range(seeds))))
     hp = jax.tree.map(lambda x: jnp.full(seeds, x, jnp.float32), HP)
-    lowered = program(loop, seeds).lower(state, hp, Numbers(1, 2, True, 3)).compile()
-    assert_writes_in_place(lowered, capacity, 18 * capacity * seeds)
+    lowered = program(loop, seeds).lower(state, hp, Numbers(1, 2, True, 3))
+    assert_writes_in_place(lowered.compile(AS_USERS), capacity, 18 * capacity * seeds)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from support.hlo import AS_USERS
 from tsallax.agents import OPTIMISERS, AgentState, make_agent
 from tsallax.networks import Dense, Network, mlp, nature
 from tsallax.networks.convolution import convolve
@@ -174,7 +175,7 @@ def test_convolutions_in_a_loop_have_their_axes_in_order():
 
     params = jax.eval_shape(network.init, jax.random.key(0))
     batches = jax.ShapeDtypeStruct((2, 32, 84, 84, 4), jnp.uint8)
-    text = jax.jit(loop).lower(params, batches).compile().as_text()
+    text = jax.jit(loop).lower(params, batches).compile(AS_USERS).as_text()
     orders = re.findall(r" convolution\(.*dim_labels=(\S+?)[, ]", text)
     assert orders == ["b01f_01io->b01f"] * (3 + 3 + 2)  # forward, kernels, images
 

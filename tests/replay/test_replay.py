@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from support.hlo import assert_writes_in_place
+from support.hlo import AS_USERS, assert_writes_in_place
 from tsallax.replay.ring import make_ring
 
 
@@ -210,5 +210,5 @@ def test_cost_of_a_step_does_not_grow_with_the_capacity(seeds):
         arguments = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct((seeds, *x.shape), x.dtype), arguments
         )
-    compiled = jax.jit(run, donate_argnums=0).lower(*arguments).compile()
+    compiled = jax.jit(run, donate_argnums=0).lower(*arguments).compile(AS_USERS)
     assert_writes_in_place(compiled, capacity, 55 * capacity * (seeds or 1))

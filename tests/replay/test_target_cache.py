@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from support.hlo import AS_USERS
 from support.probe_envs import ROOMS, rooms
 from tsallax.agents import make_agent
 from tsallax.learners import Schedule
@@ -31,14 +32,12 @@ def test_distinct_numbers_come_once():
 
 def test_values_stand_where_they_will_be_drawn_and_nowhere_else():
     ring, like = make_ring(300, 5), jnp.zeros(1)
-    state = ring.init(like)
+    state = jax.jit(ring.init)(like)
     add = jax.jit(ring.add)
-    for step in range(
-        1, 251
-    ):  # every fifth transition is truncated, its final observation is -step
-        cut = jnp.array(step % 5 == 0)
-        final, after = jnp.full(1, -1.0 * step), jnp.full(1, 1.0 * step)
-        state = add(state, jnp.int32(0), jnp.float32(0), jnp.array(False), cut, final, after)
+    # Every fifth transition is truncated, its final observation is -step.
+    for step in range(1, 251):
+        cut, after = np.bool_(step % 5 == 0), np.full(1, step, np.float32)
+        state = add(state, np.int32(0), np.float32(0), np.bool_(False), cut, -after, after)
     drawn = jnp.array([*range(0, 200, 2), 4, 9])
     passes = []
 
@@ -46,10 +45,17 @@ def test_values_stand_where_they_will_be_drawn_and_nowhere_else():
         passes.append(observations.shape[0])
         return observations * 10 + 1
 
-    cache = cache_target_values(ring, state, drawn, apply, like, lambda n: n)
-    places = jnp.append(drawn, ring.following(state, drawn))
-    np.testing.assert_array_equal(cache[places], ring.look(state, places, like) * 10 + 1)
-    assert float(cache[ring.following(state, jnp.array([4]))[0], 0]) == -49  # transition 5
+    @jax.jit
+    def run(state):
+        cache = cache_target_values(ring, state, drawn, apply, like, lambda n: n)
+        following = ring.following(state, drawn)
+        places = jnp.append(drawn, following)
+        return cache, following, places, ring.look(state, places, like)
+
+    cache, following, places, seen = map(np.asarray, run(state))
+    np.testing.assert_array_equal(cache[places], seen * 10 + 1)
+    assert drawn[-2] == 4
+    assert cache[following[-2], 0] == -49  # transition 5
     others = np.setdiff1d(np.arange(len(cache)), places)
     assert (cache[others] == 0).all()
     assert max(passes) == ROWS
@@ -63,7 +69,7 @@ def outcome(reuse: bool, cells: int, period: int):
     hp = make_hparams("tal", q=2.0, alpha=0.5, epsilon=0.5, learning_rate=0.01)
     schedule = Schedule(44 * period, 8, period, 11 * period)
     loop = make_loop(env, agent, make_ring(60, env.time_limit), schedule, reuse)
-    hp = jax.tree.map(lambda x: jnp.full(cells, x, jnp.float32), hp)
+    hp = jax.tree.map(lambda x: np.full(cells, x, np.float32), hp)
     state, rows = start_cells(loop.init, list(range(cells))), []
     for _ in range(4):
         state, metrics = program(loop, cells)(state, hp, Numbers(2, 9, True, period))
@@ -73,7 +79,7 @@ def outcome(reuse: bool, cells: int, period: int):
 
 @pytest.mark.parametrize(
     ("period", "cells"),
-    [(1, 3), (4, 1), *(pytest.param(*p, marks=pytest.mark.slow) for p in ((1, 1), (4, 3)))],
+    [(4, 3), *(pytest.param(*p, marks=pytest.mark.slow) for p in ((1, 1), (1, 3), (4, 1)))],
 )
 def test_nothing_changes_but_the_work(cells, period):
     close = functools.partial(np.testing.assert_allclose, rtol=2e-5, atol=2e-6)
@@ -88,7 +94,8 @@ def test_no_buffer_is_copied_in_the_loop(env):
     run = make_run(config)
     numbers = Numbers(0, 50, True, config.train_period)
     state = run.learner.shapes()
-    text = program(run.learner.loop, 1).lower(state, run.hp, numbers).compile().as_text()
+    lowered = program(run.learner.loop, 1).lower(state, run.hp, numbers)
+    text = lowered.compile(AS_USERS).as_text()
     slots = r"\[300(1[2-9]|[2-9]\d)(,\d+)*\]"
     assert re.search(rf"{slots}\S* dynamic-update-slice\(", text)
     assert not re.findall(rf"= \w+{slots}\S* copy\(", text)

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -109,8 +110,9 @@ def test_algorithms_without_a_common_q_are_compared_all_the_same():
 
 
 def test_two_hundred_runs_are_under_three_megabytes(monkeypatch):
-    """Each with an own setting and two seeds: intervals everywhere."""
+    """Each with an own setting and two seeds: intervals everywhere. Types cost more than they."""
     monkeypatch.setattr(summary, "RESAMPLES", 20)
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     draw = np.random.default_rng(0)
     found = [
         run_of(*(cell(s, draw.normal(1e4, 3e3, 200), q=str(i)) for s in (0, 1)), name=f"run-{i}")

@@ -42,10 +42,10 @@ def breakout(tmp_path_factory):
     return path
 
 
-@cache  # one of each, so that its functions are compiled once
+@cache
 def loaded(folder, cell):
-    config = read_run(folder)[0]
-    return envs.make(config.env, **config.env_options), load(folder, cell)
+    """With the environment that all cells share, so that its functions are compiled once."""
+    return make_run(read_run(folder)[0]).learner.env, load(folder, cell)
 
 
 def told(folder, cell=0, **options):

@@ -2,6 +2,8 @@
 
 import re
 
+# What users' programs are made of: the suite turns this off, which chooses other instructions.
+AS_USERS = {"xla_cpu_use_fusion_emitters": True}
 INSTRUCTION = re.compile(r"%[\w.-]+ = \w+\[([\d,]*)\]\S* ([\w-]+)\(")
 IN_PLACE = {"dynamic-update-slice", "scatter", "fusion"}
 FREE = {"parameter", "get-tuple-element", "bitcast"}

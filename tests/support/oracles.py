@@ -39,9 +39,19 @@ def tsallis_policy(Q, q: float, alpha: float, k: float = 0.5) -> np.ndarray:
 
 
 def _support(Q: np.ndarray, e: float, t: float) -> np.ndarray:
-    """An action is in if the better ones leave it something when it gets nothing."""
+    """An action is in if the better ones leave it something when it gets nothing.
+
+    The better it is the less they need, so that the worst one inside is found by bisection.
+    """
     if e < 0:
         return np.ones(len(Q), bool)
-    gaps = np.maximum(Q[None, :] - Q[:, None], 0)  # how much better is each, from each
-    need = np.exp(np.log(e * gaps / t) / e).sum(-1)
-    return Q[need < 1].min() <= Q
+    ordered = np.sort(Q)
+    low, high = 0, len(Q) - 1  # the best one is always in
+    while low < high:
+        middle = (low + high) // 2
+        gaps = np.maximum(Q - ordered[middle], 0)  # how much better is each
+        if np.exp(np.log(e * gaps / t) / e).sum() < 1:
+            high = middle
+        else:
+            low = middle + 1
+    return ordered[low] <= Q
