@@ -20,6 +20,7 @@ from tasks import TASKS
 
 Checkouts = dict[str, Path | None]
 Found = dict[str, list[dict[str, Any]]]  # by the contender's name, an entry for each seed
+BUSY = 0.9  # of its time: who had the core for less shared it
 SLACK = 2.0  # times the limit: evaluations are left out of it, not out of the clock on the wall
 
 
@@ -117,7 +118,10 @@ def once(
             out = json.dumps({"solved": False, "seconds": limit, "steps": 0, "return": 0.0})
     after = os.times()
     processor = (after[2] + after[3]) - (before[2] + before[3])  # of children that have ended
-    return {**last_line(out, log, limit), "processor": round(processor, 2)}
+    ended = {**last_line(out, log, limit), "processor": round(processor, 2)}
+    if processor < BUSY * ended["seconds"]:
+        say(f"{solver.name} had the core for {processor:.0f} s only: the machine is busy")
+    return ended
 
 
 def last_line(out: str, log: Path, limit: float) -> dict[str, Any]:
@@ -127,4 +131,4 @@ def last_line(out: str, log: Path, limit: float) -> dict[str, Any]:
         told = "\n".join(log.read_text().splitlines()[-8:])
         raise RuntimeError(f"no answer\n{told}")
     ended = json.loads(lines[-1])
-    return {**ended, "solved": ended["solved"] and ended["seconds"] <= limit}
+    return {**ended, "solved": ended["solved"] and ended["seconds"] <= limit, "limit": limit}

@@ -6,7 +6,7 @@ from typing import Any
 
 from page import table
 from solvers import COLD, SOLVERS
-from tasks import TASKS, Task
+from tasks import TASKS
 
 MARKS = "<!-- solve: begin -->", "<!-- solve: end -->"
 Attempts = list[dict[str, Any]]
@@ -25,17 +25,22 @@ def spread(numbers: list[float], form: str) -> str:
     return f"{middle} ({least} to {most})"
 
 
-def seconds(attempts: Attempts, limit: float) -> str:
+def seconds(attempts: Attempts) -> str:
     found = times(attempts)
     if median(found) < inf:
         return spread(found, ",.0f")
-    lost = [a for a in attempts if not a["solved"]]
-    if any(a["seconds"] >= limit for a in lost):
+    if limit := reached_limit(attempts):
         return f"not within {limit:,.0f}"
-    return f"not in its {max(a['steps'] for a in lost):,} steps"
+    return f"not in its {max(a['steps'] for a in attempts if not a['solved']):,} steps"
 
 
-def ratio(attempts: Attempts, cold: Attempts, limit: float) -> str:
+def reached_limit(attempts: Attempts) -> float:
+    """The limit of time that ended one of them; 0 if all had their steps."""
+    ended = (a["limit"] for a in attempts if not a["solved"] and a["seconds"] >= a["limit"])
+    return next(ended, 0.0)
+
+
+def ratio(attempts: Attempts, cold: Attempts) -> str:
     """Of the times, each within a seed. Where most fail at the limit it is a bound."""
     own = {a["seed"]: t for a, t in zip(attempts, times(attempts), strict=True)}
     under = {a["seed"]: t for a, t in zip(cold, times(cold), strict=True) if t < inf}
@@ -44,21 +49,21 @@ def ratio(attempts: Attempts, cold: Attempts, limit: float) -> str:
         return ""
     if median(found) < inf:
         return spread(found, ".2f")
-    late = any(a["seconds"] >= limit for a in attempts)
-    return f"over {limit / median(under.values()):.1f}" if late else ""
+    limit = reached_limit(attempts)
+    return f"over {limit / median(under.values()):.1f}" if limit else ""
 
 
-def task_table(task: Task, found: dict[str, Attempts]) -> list[str]:
+def task_table(title: str, found: dict[str, Attempts]) -> list[str]:
     header = ["", "seconds", f"times {COLD}", "solved", "steps, in thousands"]
     rows = []
     for name in (n for s in SOLVERS for n in (s.name, s.again) if n in found):
         attempts = found[name]
         solved = [a for a in attempts if a["solved"]]
-        against = ratio(attempts, found.get(COLD, []), task.limit) if name != COLD else ""
+        against = ratio(attempts, found.get(COLD, [])) if name != COLD else ""
         steps = f"{median(a['steps'] for a in solved) / 1000:,.0f}" if solved else ""
         won = f"{len(solved)} of {len(attempts)}"
-        rows.append([name, seconds(attempts, task.limit), against, won, steps])
-    return ["", f"**{task.title}**", "", *table(header, rows)]
+        rows.append([name, seconds(attempts), against, won, steps])
+    return ["", f"**{title}**", "", *table(header, rows)]
 
 
 def solve_section(results: dict[str, Any]) -> str:
@@ -66,7 +71,7 @@ def solve_section(results: dict[str, Any]) -> str:
     lines = [results["about"]]
     for name, task in TASKS.items():
         if found := results["tasks"].get(name):
-            lines += task_table(task, found)
+            lines += task_table(task.title, found)
     seen = {name for found in results["tasks"].values() for name in found}
     lines += ["", "Who did what:", ""]
     lines += [

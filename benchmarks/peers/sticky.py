@@ -16,6 +16,8 @@ class Sticky:
         self._env = env
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # a copy is asked for these before it has an environment
+            raise AttributeError(name)
         return getattr(self._env, name)
 
     def reset(self, key: Any, params: Any = None) -> tuple[Any, Any]:

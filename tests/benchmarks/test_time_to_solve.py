@@ -15,7 +15,8 @@ def _scripts(monkeypatch):
 
 
 def ended(seed, seconds, solved=True, steps=1000):
-    return {"seed": seed, "solved": solved, "seconds": seconds, "steps": steps, "return": 0.0}
+    found = {"seed": seed, "solved": solved, "seconds": seconds, "steps": steps}
+    return {**found, "return": 0.0, "limit": 900.0}
 
 
 def test_the_returns_that_cleanrl_prints_are_read():
@@ -53,14 +54,14 @@ def test_what_was_not_solved_counts_as_never():
     cold = [ended(0, 20.0), ended(1, 10.0), ended(2, 20.0)]
     mixed = [ended(0, 40.0), ended(1, 900.0, solved=False), ended(2, 20.0)]
     assert times(mixed) == [40.0, inf, 20.0]
-    assert seconds(mixed, 900.0) == "40 (20 to never)"
-    assert ratio(mixed, cold, 900.0) == "2.00 (1.00 to never)"
+    assert seconds(mixed) == "40 (20 to never)"
+    assert ratio(mixed, cold) == "2.00 (1.00 to never)"
     late = [ended(seed, 900.0, solved=False) for seed in range(3)]
-    assert seconds(late, 900.0) == "not within 900"
-    assert ratio(late, cold, 900.0) == "over 45.0"
+    assert seconds(late) == "not within 900"
+    assert ratio(late, cold) == "over 45.0"
     out_of_steps = [ended(seed, 70.0, solved=False, steps=50_000) for seed in range(3)]
-    assert seconds(out_of_steps, 900.0) == "not in its 50,000 steps"
-    assert ratio(out_of_steps, cold, 900.0) == ""
+    assert seconds(out_of_steps) == "not in its 50,000 steps"
+    assert ratio(out_of_steps, cold) == ""
 
 
 def test_everyone_has_a_row_and_who_is_absent_is_named():
