@@ -120,7 +120,7 @@ def once(
     processor = (after[2] + after[3]) - (before[2] + before[3])  # of children that have ended
     ended = {**last_line(out, log, limit), "processor": round(processor, 2)}
     if processor < BUSY * ended["seconds"]:
-        say(f"{solver.name} had the core for {processor:.0f} s only: the machine is busy")
+        say(f"  it had the core for {processor:.0f} s only: the machine is busy")
     return ended
 
 

@@ -2,8 +2,8 @@
 
 It is one compiled program, which evaluates on its way and returns at the end. The time counted is
 that until it is compiled, and then the share of its run that lies before the first evaluation at
-the goal. Its evaluations cannot be left out: they are made small, 20 environments each. As it cannot
-be stopped, Breakout ends after 3 of 10 million steps; rates decay as if it had them all.
+the goal. Its evaluations cannot be left out: they are made small, 20 environments each. As it
+cannot be stopped, Breakout ends after 3 of 10 million steps; rates decay as if it had them all.
 
 What it imports for its command line and its logs is not needed, and has empty stand-ins.
 """
