@@ -33,9 +33,9 @@ $(VENV)/.ready-%: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[$*]'
 	@touch $@
 
-train: $(CORE)  ## train TAL on CartPole in half a minute, evaluate it, and say where the picture is
+train: $(CORE)  ## train TAL on CartPole until it is solved, and say where the picture is
 	$(BIN)/tsallax train CartPole-v1 --algo tal --learner parallel --steps 3e5 \
-	  --eval-every 3e5 --eval-episodes 100 --out runs/cartpole-tal-$$(date +%Y%m%d-%H%M%S)
+	  --stop-at 495 --eval-episodes 100 --out runs/cartpole-tal-$$(date +%Y%m%d-%H%M%S)
 
 test: $(TEST)  ## the default test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(OPTIONS)

@@ -1,4 +1,4 @@
-"""The API reference: one Markdown page a module, from its docstrings, signatures and comments."""
+"""The API reference: one Markdown page per module, from its docstrings, signatures and comments."""
 
 import ast
 import functools
@@ -18,6 +18,8 @@ MODULES = (
     "tsallax.envs",
     "tsallax.networks",
     "tsallax.agents",
+    "tsallax.learners",
+    "tsallax.storage.run_folder",
     "tsallax.types",
     "tsallax.api",
     "tsallax.training.config",

@@ -37,7 +37,7 @@ def row_of(one: Contender, found: dict[str, Any], work: str, wants: bool) -> lis
 
 
 def race_table(work: str, setting: str, found: dict[str, Any]) -> list[str]:
-    header = ["", "steps a second", "TAL / it", "DQN / it", "wanted, at least"]
+    header = ["", "steps per second", "TAL / it", "DQN / it", "wanted, at least"]
     header += ["MB", "compiling, s", "first update, s"]
     rows = [row_of(c, found, work, setting == "one") for c in CONTENDERS if c.name in found]
     return ["", f"**{WORKS[work].title}, {CORES[setting]}**", "", *table(header, rows)]
@@ -58,7 +58,7 @@ def crowd_table(results: dict[str, Any]) -> list[str]:
     header = ["", *CROWDS, "ratio", "wanted, at least", "MB"]
     return [
         "",
-        "**Several seeds of TAL**, steps a second of all together",
+        "**Several seeds of TAL**, steps per second of all together",
         "",
         *table(header, rows),
     ]
@@ -77,7 +77,7 @@ def markdown(results: dict[str, Any]) -> str:
     """Everything but the prose around it."""
     works = [work for work in WORKS if work in results["works"]]
     results = {**results, "works": {work: results["works"][work] for work in works}}
-    lines = [results["about"], "", "![Steps a second of everyone](figures/peers.png)"]
+    lines = [results["about"], "", "![Steps per second of everyone](figures/peers.png)"]
     for work, settings in results["works"].items():
         for setting in CORES:
             if settings.get(setting):

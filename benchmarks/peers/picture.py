@@ -1,4 +1,4 @@
-"""The results as bars: steps a second of each work, on one core and on two."""
+"""The results as bars: steps per second of each work, on one core and on two."""
 
 from pathlib import Path
 from statistics import median
@@ -63,7 +63,7 @@ def picture(results: dict[str, Any], path: Path) -> None:
     for axes in grid.flat[len(shown) :]:
         axes.set_axis_off()
     figure.supxlabel(
-        "environment steps a second: the median, and a line from the least to the largest",
+        "environment steps per second: the median, and a line from the least to the largest",
         fontsize=8,
     )
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""CartPole and Acrobot against Gymnasium's own, step by step from injected states."""
+"""CartPole, Acrobot and MountainCar against Gymnasium's own, step by step from injected states."""
 
 import functools
 from typing import NamedTuple
@@ -10,12 +10,21 @@ import numpy as np
 import pytest
 
 from tsallax import envs
-from tsallax.envs import acrobot, cartpole
+from tsallax.envs import acrobot, cartpole, mountain_car
 
-CLASSIC = ("CartPole-v1", "Acrobot-v1")
-STATE = {"CartPole-v1": cartpole.State, "Acrobot-v1": acrobot.State}
+CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
+STATE = {
+    "CartPole-v1": cartpole.State,
+    "Acrobot-v1": acrobot.State,
+    "MountainCar-v0": mountain_car.State,
+}
+SIZE = {"CartPole-v1": 4, "Acrobot-v1": 4, "MountainCar-v0": 2}  # numbers of a state
 BOUND = {"CartPole-v1": 0.05, "Acrobot-v1": 0.1}
-PICTURE = {"CartPole-v1": (160, 320, 3), "Acrobot-v1": (240, 240, 3)}
+PICTURE = {
+    "CartPole-v1": (160, 320, 3),
+    "Acrobot-v1": (240, 240, 3),
+    "MountainCar-v0": (200, 320, 3),
+}
 
 
 class Steps(NamedTuple):
@@ -79,6 +88,14 @@ def random_cartpole(n):
     return rng.uniform(-high, high, (n, 4)), rng.integers(0, 2, n).astype(np.int32)
 
 
+def random_mountain_car(n):
+    """The whole box; a few start in the last step before a wall or the flag."""
+    rng = np.random.default_rng(0)
+    y = rng.uniform([-1.2, -0.07], [0.6, 0.07], (n, 2))
+    y[: n // 10, 0] = rng.choice([-1.2, -1.19, 0.49, 0.6], n // 10)
+    return y, rng.integers(0, 3, n).astype(np.int32)
+
+
 def acrobot_trajectories():
     """States met by a random policy and by one whose torque follows the second link's velocity.
 
@@ -108,6 +125,20 @@ def test_cartpole_steps_as_gymnasium():
     np.testing.assert_array_equal(ours.reward, theirs.reward)
 
 
+def test_mountain_car_steps_as_gymnasium():
+    y, a = random_mountain_car(5_000)
+    y = y.astype(np.float32)
+    ours, theirs = our_steps("MountainCar-v0", y, a), gym_steps("MountainCar-v0", y, a)
+    assert 0.02 < theirs.terminated.mean() < 0.5
+    assert (theirs.y[:, 0] == -1.2).sum() > 50  # the wall, at which it stops
+    np.testing.assert_allclose(ours.y, theirs.y, rtol=0, atol=1e-6)
+    # Within rounding of the flag the two may differ; it is met exactly below, in float64.
+    clear = np.abs(theirs.y[:, 0] - mountain_car.GOAL) > 1e-6
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal(ours.terminated[clear], theirs.terminated[clear])
+    np.testing.assert_array_equal(ours.reward, theirs.reward)
+
+
 def test_acrobot_steps_as_gymnasium():
     y, a = acrobot_trajectories()
     ours, theirs = our_steps("Acrobot-v1", y, a), gym_steps("Acrobot-v1", y, a)
@@ -126,6 +157,8 @@ def test_equations_are_the_same_in_float64(env_id):
     """What is left of the difference above is rounding, not a formula."""
     if env_id == "CartPole-v1":
         y, a = random_cartpole(500)
+    elif env_id == "MountainCar-v0":
+        y, a = random_mountain_car(500)
     else:  # the whole box, further than any policy gets
         high = np.array([np.pi, np.pi, 4 * np.pi, 9 * np.pi])
         rng = np.random.default_rng(1)
@@ -141,7 +174,7 @@ def test_equations_are_the_same_in_float64(env_id):
 
 @pytest.mark.parametrize("env_id", CLASSIC)
 def test_observes_as_gymnasium(env_id):
-    y = np.random.default_rng(2).uniform(-3, 3, (100, 4)).astype(np.float32)
+    y = np.random.default_rng(2).uniform(-3, 3, (100, SIZE[env_id])).astype(np.float32)
     observe = jax.jit(jax.vmap(envs.make(env_id).observe))
     ours = np.asarray(observe(STATE[env_id](jnp.asarray(y), jnp.zeros(100, jnp.int32))))
     env = gym.make(env_id).unwrapped
@@ -158,6 +191,7 @@ POLICIES = {
     # a hand-made balance of pole and cart; and a torque that is never switched on
     "CartPole-v1": lambda s: int(s[2] + 0.3 * s[3] + 0.05 * s[0] + 0.1 * s[1] > 0),
     "Acrobot-v1": lambda s: 1,
+    "MountainCar-v0": lambda s: 1,
 }
 
 
@@ -178,7 +212,7 @@ def test_truncates_when_gymnasium_does(env_id, options):
         counts.append((t, bool(out.truncated), truncated_theirs))
         if truncated_theirs:
             break
-    assert counts[-1] == (limit or 500, True, True)
+    assert counts[-1] == (limit or ours.time_limit, True, True)
     assert all(ours == theirs for _, ours, theirs in counts)
     assert ours.time_limit == theirs.spec.max_episode_steps
 
@@ -199,11 +233,11 @@ def test_an_end_at_the_limit_is_both():
 @pytest.mark.parametrize("env_id", CLASSIC)
 def test_no_limit_never_truncates(env_id):
     step = jax.jit(envs.make(env_id, time_limit=None).step)
-    late = STATE[env_id](jnp.zeros(4), jnp.int32(10**6))
+    late = STATE[env_id](jnp.zeros(SIZE[env_id]), jnp.int32(10**6))
     assert not step(late, jnp.int32(1), jax.random.key(0))[1].truncated
 
 
-@pytest.mark.parametrize("env_id", CLASSIC)
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Acrobot-v1"])
 def test_reset_is_uniform_in_its_bounds(env_id):
     state = jax.jit(jax.vmap(envs.make(env_id).reset))(jax.random.split(jax.random.key(0), 4000))
     y, bound = np.asarray(state.y), BOUND[env_id]
@@ -216,9 +250,18 @@ def test_reset_is_uniform_in_its_bounds(env_id):
     assert not state.t.any()
 
 
+def test_mountain_car_starts_at_rest_in_the_valley():
+    reset = jax.jit(jax.vmap(envs.make("MountainCar-v0").reset))
+    y = np.asarray(reset(jax.random.split(jax.random.key(0), 4000)).y)
+    assert (y[:, 1] == 0).all()
+    assert -0.6 <= y[:, 0].min() < -0.598
+    assert -0.402 < y[:, 0].max() <= -0.4
+    assert abs(y[:, 0].mean() + 0.5) < 5 * 0.1 / np.sqrt(3 * 4000)
+
+
 @pytest.mark.parametrize("env_id", CLASSIC)
 def test_vmap_is_a_loop(env_id):
-    y = np.random.default_rng(3).uniform(-0.2, 0.2, (8, 4)).astype(np.float32)
+    y = np.random.default_rng(3).uniform(-0.2, 0.2, (8, SIZE[env_id])).astype(np.float32)
     a = np.arange(8, dtype=np.int32) % envs.make(env_id).num_actions
     ours, step = our_steps(env_id, y, a), single_step(env_id)
     for i in range(8):
@@ -230,14 +273,15 @@ def test_vmap_is_a_loop(env_id):
 
 @pytest.mark.parametrize("env_id", CLASSIC)
 def test_pictures(env_id):
-    images = pictures(env_id, [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 1]])
+    states = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 1]])
+    images = pictures(env_id, states[:, : SIZE[env_id]])
     assert images.dtype == np.uint8
     assert images.shape == (4, *PICTURE[env_id])
     background = np.median(images[0].reshape(-1, 3), axis=0)
     assert (background > 220).all()
     changed = [int((images[0] != image).any(-1).sum()) for image in images]
     # what is drawn is where things are: positions move pixels, velocities do not
-    moves = [0, 1, 1, 0] if env_id == "CartPole-v1" else [0, 1, 0, 1]
+    moves = {"CartPole-v1": [0, 1, 1, 0], "Acrobot-v1": [0, 1, 0, 1]}.get(env_id, [0, 1, 0, 0])
     assert [n > 200 for n in changed] == [bool(m) for m in moves]
     assert [n == 0 for n in changed] == [not m for m in moves]
     # anti-aliased: a sharp drawing would have only its seven paints

@@ -34,7 +34,7 @@ def compiled(env: str, algo: str):
     run = make_run(config)
     state = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype),
-        jax.eval_shape(run.learner.start).agent,
+        run.learner.shapes().agent,
     )
     hp = jax.tree.map(lambda x: x[0], run.hp)
     n, shape = config.batch, run.observation.shape

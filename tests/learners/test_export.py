@@ -26,7 +26,7 @@ def test_the_program_of_a_period_lowers(options, env, platform):
         numbers = next(iter(rollouts(rollouts_of(config), 0)))
     else:
         numbers = next(iter(blocks(schedule_of(config), 0)))
-    state = jax.eval_shape(run.learner.start)
+    state = run.learner.shapes()
     compiled = program(run.learner.loop, len(run.cells))
     exported = jax.export.export(compiled, platforms=[platform])(state, run.hp, numbers)
     assert exported.platforms == (platform,)

@@ -14,7 +14,7 @@ from support.hlo import assert_writes_in_place
 from support.probe_envs import clock, dice, throw
 from tsallax.agents import Agent, AgentState
 from tsallax.learners import Metrics, Schedule, epsilon_at
-from tsallax.learners.device import program, start_cells
+from tsallax.learners.device import keys_of, program
 from tsallax.learners.replay_device import Numbers, make_loop
 from tsallax.replay.ring import make_ring
 from tsallax.types import HParams
@@ -207,7 +207,7 @@ def test_cost_of_a_period_does_not_grow_with_the_capacity():
     """As a run compiles it: many seeds, the state donated."""
     capacity, seeds = 12_344, 2
     loop = make_loop(clock(), diary_agent(), make_ring(capacity, 50), Schedule(9, 1, 3, 9))
-    state = jax.eval_shape(lambda: start_cells(loop.init, list(range(seeds))))
+    state = jax.eval_shape(jax.vmap(loop.init), keys_of(list(range(seeds))))
     hp = jax.tree.map(lambda x: jnp.full(seeds, x, jnp.float32), HP)
     lowered = program(loop, seeds).lower(state, hp, Numbers(1, 2, True, 3)).compile()
     assert_writes_in_place(lowered, capacity, 18 * capacity * seeds)

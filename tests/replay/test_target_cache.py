@@ -87,7 +87,7 @@ def test_no_buffer_is_copied_in_the_loop(env):
     config = dataclasses.replace(config, target_period=50 * config.train_period)
     run = make_run(config)
     numbers = Numbers(0, 50, True, config.train_period)
-    state = jax.eval_shape(run.learner.start)
+    state = run.learner.shapes()
     text = program(run.learner.loop, 1).lower(state, run.hp, numbers).compile().as_text()
     slots = r"\[300(1[2-9]|[2-9]\d)(,\d+)*\]"
     assert re.search(rf"{slots}\S* dynamic-update-slice\(", text)

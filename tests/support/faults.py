@@ -36,6 +36,11 @@ KEPT = ("metrics.csv", "weights.safetensors", "curves.png")
 OFTEN = {"eval_every": 400, "save_seconds": 0.05}
 CARTPOLE = ["CartPole-v1", *tiny.flags(**OFTEN, steps=8000)]
 FREEWAY = ["MinAtar/Freeway", *tiny.flags("MinAtar/Freeway", **OFTEN, steps=2000, time_limit=100)]
+PARALLEL = [
+    *("CartPole-v1", "--learner", "parallel", "--seeds", "2", "--hidden", "8", "--num-envs", "4"),
+    *("--rollout", "10", "--target-period", "400", "--steps", "40000", "--eval-every", "4000"),
+    *("--save-seconds", "0.05"),
+]
 NAUGHTY = ["host_envs:tests/Naughty-v0", *tiny.flags(tiny.HOST, **OFTEN, steps=2000)]
 
 
@@ -245,6 +250,7 @@ def main() -> None:
         rows = [
             pool.submit(row, "SIGKILL, compiled CartPole, resumed to the bit", kills, CARTPOLE, 50),
             pool.submit(row, "SIGKILL, compiled MinAtar, resumed to the bit", kills, FREEWAY, 50),
+            pool.submit(row, "SIGKILL, parallel, resumed to the bit", kills, PARALLEL, 50),
             pool.submit(row, "SIGKILL, host loop, no period lost or doubled", host, NAUGHTY, 20),
         ]
         for done in rows:

@@ -20,10 +20,25 @@ from tsallax import cli
 from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
 from tsallax.training.build import make_run
+from tsallax.training.config import Config, resolve
 from tsallax.training.driver import Interrupt, Silent, make_folder, periods, resume
 
 STEPS = 160  # the ring goes round
 CARTPOLE = tiny.config(steps=STEPS)
+PARALLEL = resolve(
+    Config(
+        "CartPole-v1",
+        learner="parallel",
+        hidden=(8,),
+        seeds=2,
+        num_envs=2,
+        rollout=20,
+        minibatches=2,
+        target_period=40,
+        steps=STEPS,
+        eval_every=80,
+    )
+)
 HOST = tiny.config(tiny.HOST, q=(2.0,), steps=STEPS)
 
 
@@ -50,9 +65,10 @@ def interrupted(config, stops, tmp_path):
     return seen
 
 
-def test_compiled_runs_are_resumed_to_the_bit(tmp_path):
-    whole = interrupted(CARTPOLE, [], tmp_path / "whole")
-    parts = interrupted(CARTPOLE, [80], tmp_path / "parts")
+@pytest.mark.parametrize("config", [CARTPOLE, PARALLEL], ids=["replay", "parallel"])
+def test_compiled_runs_are_resumed_to_the_bit(config, tmp_path):
+    whole = interrupted(config, [], tmp_path / "whole")
+    parts = interrupted(config, [80], tmp_path / "parts")
     assert [p.period.step for p in parts] == [40, 80, 120, 160]
     for a, b in zip(whole, parts, strict=True):
         jax.tree.map(np.testing.assert_array_equal, a.period.metrics, b.period.metrics)
@@ -109,7 +125,7 @@ def checkpointed(tmp_path_factory):
     path = tmp_path_factory.mktemp("resume")
     run = make_run(CARTPOLE)
     folder = make_folder(path, run)
-    for period, evaluation, _ in periods(run, run.learner.start(), Silent()):
+    for period, evaluation, *_ in periods(run, run.learner.start(), Silent()):
         folder.add_metrics(period.metrics, evaluation)
         folder.save_checkpoint(period.step, *run.learner.save(period.state))
     folder.folder.close()

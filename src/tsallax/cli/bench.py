@@ -4,6 +4,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -106,5 +107,6 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
 def replay_bytes(env: str) -> int:
     """Bytes of one seed's replay, by shape alone."""
     built = make_run(resolve(Config(env, steps=STEPS)))
-    state = jax.eval_shape(built.learner.start).replay
+    learner: Any = built.learner
+    state = learner.shapes().replay
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

@@ -5,7 +5,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal
 
-from tsallax.envs import acrobot, cartpole
+from tsallax.envs import acrobot, cartpole, mountain_car
 from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
 from tsallax.envs.minatar.common import environment
 from tsallax.types import Environment, Outcome
@@ -21,6 +21,7 @@ GAMES: dict[str, Callable[..., Environment]] = {
 CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     "Acrobot-v1": acrobot.acrobot,
     "CartPole-v1": cartpole.cartpole,
+    "MountainCar-v0": mountain_car.mountain_car,
     **GAMES,
 }
 # Versions that Gymnasium no longer makes, and what they are called now.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
 from tsallax.agents import Agent
 from tsallax.learners import Arrays, Notes, Period, Tick
@@ -63,6 +63,10 @@ class DeviceLearner:
     def start(self) -> Any:
         return start_cells(self.loop.init, self.seeds)
 
+    def shapes(self) -> Any:
+        """What `start` gives, by shapes and types alone."""
+        return jax.eval_shape(jax.vmap(self.loop.init), keys_of(self.seeds))
+
     def train(self, state: Any, tick: Tick) -> Iterator[Period]:
         """A period is one program, so there is nothing to tell `tick` in between."""
         del tick
@@ -90,16 +94,16 @@ class DeviceLearner:
         return np.asarray(evaluate(self.env, self.agent, self.hp, params, episodes, greedy, seed))
 
     def params(self) -> Params:
-        return jax.eval_shape(self.start).agent.params
+        return self.shapes().agent.params
 
     def save(self, state: Any) -> tuple[Arrays, Notes]:
         return tensors.flatten(state), {}
 
     def layout(self, notes: Mapping[str, Any]) -> dict[str, tensors.Spec]:
-        return tensors.specs_of(jax.eval_shape(self.start))
+        return tensors.specs_of(self.shapes())
 
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
-        return reader.unflatten(jax.eval_shape(self.start), arrays)
+        return reader.unflatten(self.shapes(), arrays)
 
 
 @lru_cache(maxsize=32)
@@ -123,15 +127,26 @@ def program(loop: Loop, cells: int, devices: int = 1) -> Callable[..., Any]:
     return jax.jit(run, donate_argnums=0)
 
 
+# Compiled in a quarter of the time, for a program that is run once; other devices ignore it.
+RUN_ONCE: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_use_fusion_emitters": False,
+}
+
+
+def keys_of(seeds: list[int]) -> Key[Array, "cells"]:
+    """Equal seeds start alike, whatever their numbers."""
+    return jnp.stack([jax.random.key(seed) for seed in seeds])
+
+
 def start_cells(init: Callable[..., Any], seeds: list[int]) -> Any:
-    """The first state of each cell. Equal seeds start alike, whatever their numbers."""
-    keys = jnp.stack([jax.random.key(seed) for seed in seeds])
-    return own_buffers(_over_keys(init)(keys))
+    """The first state of each cell."""
+    return own_buffers(_over_keys(init)(keys_of(seeds)))
 
 
 @lru_cache(maxsize=32)
 def _over_keys(init: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(jax.vmap(init))
+    return jax.jit(jax.vmap(init), compiler_options=RUN_ONCE)
 
 
 def own_buffers(tree: Any) -> Any:
