@@ -7,7 +7,7 @@ from typing import Any
 from contenders import CONTENDERS, CROWDS, DQN, TAL, Contender
 from works import WORKS
 
-BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
+MARKS = BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 CORES = {"one": "one core", "two": "two cores"}
 
 
@@ -91,10 +91,10 @@ def markdown(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def put(page: Path, text: str) -> None:
+def put(page: Path, text: str, marks: tuple[str, str] = MARKS) -> None:
     """Between the two marks; the rest of the page stays."""
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = page.read_text().partition(marks[0])
+    _, end, after = rest.partition(marks[1])
     if not (begin and end):
-        raise ValueError(f"{page.name} has no {BEGIN} followed by {END}")
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+        raise ValueError(f"{page.name} has no {marks[0]} followed by {marks[1]}")
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")

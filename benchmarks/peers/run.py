@@ -18,11 +18,17 @@ from contenders import SETTINGS
 from launch import launch
 from page import markdown, put
 from race import HERE, PEERS, ROOT, race, say
+from solve import Checkouts, solve
+from solve_page import MARKS as SOLVE_MARKS
+from solve_page import solve_section
+from tasks import TASKS
 from works import WORKS
 
 RESULTS = HERE.parent / "results/peers.json"
 PAGE, FIGURE = ROOT / "docs/performance.md", ROOT / "docs/figures/peers.png"
 SHORT = {"pong": 5_000}  # replay in a quick run
+QUICK_LIMIT = 60.0  # seconds to solve a task in a quick run
+PARTS = (*WORKS, "launch", "solve")
 
 
 def main(
@@ -32,34 +38,50 @@ def main(
     seconds: float = 4.0,
     quick: bool = False,
     draw_only: bool = False,
+    tasks: str = ",".join(TASKS),
+    cleanrl: Path | None = None,
+    purejaxql: Path | None = None,
 ) -> None:
     """Measure, print, and write the page and the picture.
 
     Args:
-        works: of gym, breakout, seaquest, pong; launch is `tsallax train` to its first step.
+        works: of gym, breakout, seaquest, pong; launch is `tsallax train` to its first step; solve
+            is the time until a task is solved, which takes hours and is measured if named.
         cores: of one, two, and seeds, which compares 8 seeds on one core and on two.
-        repeats: rounds.
+        repeats: rounds; for solve the seeds 0, 1, ...
         seconds: of a turn, about; a compiled program has its own shortest turn.
         quick: one round of short turns, to try it; the page and its numbers stay.
         draw_only: no measuring: the page and the picture from the numbers of the last run.
+        tasks: of solve: cartpole, breakout.
+        cleanrl: for solve, a checkout of github.com/vwxyzjn/cleanrl; left out if not given.
+        purejaxql: for solve, a checkout of github.com/mttga/purejaxql; left out if not given.
     """
     target = PEERS / "quick.json" if quick else RESULTS
     known = json.loads(target.read_text()) if target.exists() else {"works": {}}
     if not draw_only:
-        wanted = chosen(works, (*WORKS, "launch")), chosen(cores, SETTINGS)
+        wanted = chosen(works, PARTS), chosen(cores, SETTINGS)
+        to_solve = chosen(tasks, tuple(TASKS)) if "solve" in wanted[0] else []
         if quick:
             repeats, seconds = 1, 1.0
-        known["about"] = about(repeats, seconds)
+        if set(wanted[0]) - {"solve"}:
+            known["about"] = about(repeats, seconds)
         measure(known, *wanted, repeats, seconds, quick, target)
-    if not any(known["works"].values()):
-        raise SystemExit("no race was measured: there is nothing to draw")
-    text = markdown(known)
-    print(text)
-    from picture import picture
+        checkouts: Checkouts = {"cleanrl": cleanrl, "purejaxql": purejaxql}
+        for task in to_solve:
+            measure_solving(known, task, repeats, checkouts, quick, target)
+    if not any(known["works"].values()) and not known.get("solve"):
+        raise SystemExit("nothing was measured: there is nothing to draw")
+    if any(known["works"].values()):
+        from picture import picture
 
-    picture(known, PEERS / "quick.png" if quick else FIGURE)
-    if not quick:
-        put(PAGE, text)
+        print(text := markdown(known))
+        picture(known, PEERS / "quick.png" if quick else FIGURE)
+        if not quick:
+            put(PAGE, text)
+    if known.get("solve"):
+        print(text := solve_section(known["solve"]))
+        if not quick:
+            put(PAGE, text, SOLVE_MARKS)
 
 
 def chosen(words: str, known: tuple[str, ...]) -> list[str]:
@@ -95,8 +117,40 @@ def measure(
             target.write_text(json.dumps(known, indent=1) + "\n")
 
 
+def measure_solving(
+    known: dict[str, Any],
+    task: str,
+    repeats: int,
+    checkouts: Checkouts,
+    quick: bool,
+    target: Path,
+) -> None:
+    """Into `known`, and to disk after each attempt: what is known of other tasks stays."""
+    part = known.setdefault("solve", {"tasks": {}})
+    part["about"] = (
+        f"{machine()}. One core, {repeats} seeds: the median, and the least to the largest in "
+        "brackets."
+    )
+
+    def keep(found: dict[str, Any]) -> None:
+        part["tasks"][task] = found
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(known, indent=1) + "\n")
+
+    core = min(os.sched_getaffinity(0))
+    solve(task, core, repeats, checkouts, keep, QUICK_LIMIT if quick else None)
+
+
 def about(repeats: int, seconds: float) -> str:
-    """One line: machine and versions."""
+    """One line: machine, versions and turns."""
+    return (
+        f"{machine()}. Turns of about {seconds:g} s, {repeats} rounds: the median, and the least "
+        "to the largest in brackets."
+    )
+
+
+def machine() -> str:
+    """With the versions of what runs on it."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((x.partition(": ")[2] for x in lines if x.startswith("model name")), "unknown")
     pins = {
@@ -106,11 +160,8 @@ def about(repeats: int, seconds: float) -> str:
     }
     names = ("stable-baselines3", "sb3-contrib", "sbx-rl", "rejax", "torch", "jax")
     versions = ", ".join(f"{name} {pins[name]}" for name in names)
-    return (
-        f"{len(os.sched_getaffinity(0))} cores ({model}), Python {platform.python_version()}, "
-        f"{versions}. Turns of about {seconds:g} s, {repeats} rounds: the median, and the least "
-        "to the largest in brackets."
-    )
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores ({model}), Python {platform.python_version()}, {versions}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,134 @@
+"""The time to solve: seconds from the start of a process until its agent reaches a return.
+
+Everyone has the same core, one at a time; for each seed in an order of its own.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from subprocess import PIPE, Popen, TimeoutExpired
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from race import HERE, PEERS, ROOT, environment, pinned, say
+from solvers import SOLVERS, Solver
+from tasks import TASKS
+
+Checkouts = dict[str, Path | None]
+Found = dict[str, list[dict[str, Any]]]  # by the contender's name, an entry for each seed
+BUSY = 0.9  # of its time: who had the core for less shared it
+SLACK = 2.0  # times the limit: evaluations are left out of it, not out of the clock on the wall
+
+
+def solve(
+    name: str,
+    core: int,
+    repeats: int,
+    checkouts: Checkouts,
+    keep: Callable[[Found], object],
+    limit: float | None = None,
+) -> Found:
+    """What each contender of a task needed, for the seeds 0, 1, ...
+
+    Args:
+        name: of the task.
+        core: that everyone is pinned to.
+        repeats: seeds.
+        checkouts: where the code of those is that are no package; without it they are left out.
+        keep: is given what is found so far, after each attempt.
+        limit: of seconds, instead of the task's own.
+    """
+    there = [s for s in SOLVERS if name in s.tasks and _is_there(s, checkouts)]
+    found: Found = {}
+    random = Random(0)
+    for seed in range(repeats):
+        random.shuffle(there)
+        for solver in there.copy():
+            try:
+                for run, ended in _runs(solver, name, seed, core, checkouts, limit):
+                    found.setdefault(run, []).append(ended)
+            except RuntimeError as error:
+                say(f"{solver.name} is left out: {error}")
+                there.remove(solver)
+            keep(found)
+    return found
+
+
+def _runs(
+    solver: Solver, name: str, seed: int, core: int, checkouts: Checkouts, limit: float | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """An attempt, and another one that finds what the first one kept."""
+    with TemporaryDirectory() as cache:
+        for run in filter(None, (solver.name, solver.again)):
+            say(f"{name}, seed {seed}: {run}")
+            ended = once(solver, name, seed, core, Path(cache), checkouts, limit)
+            say(f"  {ended}")
+            yield run, {"seed": seed, **ended}
+
+
+def _is_there(solver: Solver, checkouts: Checkouts) -> bool:
+    if solver.checkout and not checkouts.get(solver.checkout):
+        say(f"{solver.name} is left out: --{solver.checkout} tells where its code is")
+        return False
+    if solver.peers and not (PEERS / solver.peers / "bin/python").exists():
+        say(f"{solver.name} is left out: `make {PEERS.relative_to(ROOT)}/{solver.peers}/.ready`")
+        return False
+    return True
+
+
+def once(
+    solver: Solver,
+    name: str,
+    seed: int,
+    core: int,
+    cache: Path,
+    checkouts: Checkouts,
+    limit: float | None,
+) -> dict[str, Any]:
+    """How one attempt ended; `processor` is the seconds of a core that it had, evaluations too."""
+    limit = TASKS[name].limit if limit is None else limit
+    python = PEERS / solver.peers / "bin/python" if solver.peers else Path(sys.executable)
+    own = {} if solver.peers else {"PYTHONPATH": str(ROOT / "src"), "XDG_CACHE_HOME": str(cache)}
+    command = [*pinned((core,)), str(python), str(HERE / f"solve_{solver.script}.py"), name]
+    command += [f"--seed={seed}", f"--limit={limit}"]
+    if solver.checkout:
+        command.append(f"--checkout={checkouts[solver.checkout]}")
+    log = PEERS / f"solve-{solver.script}.log"
+    before = os.times()
+    with log.open("w") as told:
+        process = Popen(
+            command,
+            stdout=PIPE,
+            stderr=told,
+            text=True,
+            env=environment(1, **own),
+            start_new_session=True,  # so that its own child ends with it
+        )
+        try:
+            out, _ = process.communicate(timeout=SLACK * limit)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, TimeoutExpired):
+                raise
+            out = json.dumps({"solved": False, "seconds": limit, "steps": 0, "return": 0.0})
+    after = os.times()
+    processor = (after[2] + after[3]) - (before[2] + before[3])  # of children that have ended
+    ended = {**last_line(out, log, limit), "processor": round(processor, 2)}
+    if processor < BUSY * ended["seconds"]:
+        say(f"  it had the core for {processor:.0f} s only: the machine is busy")
+    return ended
+
+
+def last_line(out: str, log: Path, limit: float) -> dict[str, Any]:
+    """The contender's answer. Beyond the limit is not solved."""
+    lines = out.strip().splitlines()
+    if not lines or not lines[-1].startswith("{"):
+        told = "\n".join(log.read_text().splitlines()[-8:])
+        raise RuntimeError(f"no answer\n{told}")
+    ended = json.loads(lines[-1])
+    return {**ended, "solved": ended["solved"] and ended["seconds"] <= limit, "limit": limit}

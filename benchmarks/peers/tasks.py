@@ -1,0 +1,72 @@
+"""The tasks of the time to solve, and a contender's side of it: one line of JSON at the end.
+
+Only the standard library in here: every contender imports it, each in its own environment.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from turns import age
+
+
+class Task(NamedTuple):
+    title: str
+    env: str
+    goal: float  # the mean return that solves it
+    limit: float  # seconds after which it counts as not solved
+
+
+TASKS = {
+    "cartpole": Task("CartPole-v1 to a mean return of 475", "CartPole-v1", 475.0, 900.0),
+    "breakout": Task("MinAtar Breakout to a mean return of 10", "MinAtar/Breakout", 10.0, 1800.0),
+}
+
+
+class Attempt(NamedTuple):
+    """What is asked of a contender."""
+
+    name: str  # of the task
+    task: Task
+    seed: int
+    limit: float
+    checkout: str  # of a contender that is no package
+
+
+def attempt() -> Attempt:
+    """From the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=float, help="seconds, instead of the task's own")
+    parser.add_argument("--checkout", default="")
+    options = parser.parse_args()
+    task = TASKS[options.task]
+    limit = task.limit if options.limit is None else options.limit
+    return Attempt(options.task, task, options.seed, limit, options.checkout)
+
+
+class Stopwatch:
+    """Seconds since this process started, imports included, but for those that are left out."""
+
+    def __init__(self) -> None:
+        self.outside = 0.0
+
+    def seconds(self) -> float:
+        return age() - self.outside
+
+    @contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Around an evaluation."""
+        begin = time.perf_counter()
+        yield
+        self.outside += time.perf_counter() - begin
+
+
+def answer(solved: bool, seconds: float, steps: int, mean: float) -> None:
+    """How it ended: the mean return is that of the last evaluation."""
+    found = {"solved": solved, "seconds": round(seconds, 2), "steps": steps}
+    print(json.dumps({**found, "return": round(mean, 2)}), flush=True)
