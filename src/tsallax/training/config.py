@@ -293,10 +293,6 @@ def varied(config: Config) -> list[str]:
 
 
 def to_json(config: Config) -> dict[str, Any]:
-    """A configuration as `run.json` has it.
-
-    A field that is younger than the schema is left out at its default: the folder of an older
-    version holds the same run.
-    """
+    """As `run.json` has it; at its default, a field that older versions do not have is omitted."""
     fields = dataclasses.asdict(config)
     return {n: x for n, x in fields.items() if n not in YOUNGER or x != FIELDS[n].default}
