@@ -38,7 +38,8 @@ def finished(tmp_path_factory):
 
 def test_run_folder(finished):
     names = {p.name for p in finished.iterdir()}
-    assert names == {"run.json", "metrics.csv", "timing.csv", "weights.safetensors", "curves.png"}
+    weights = {"weights.safetensors", "best.safetensors"}
+    assert names == {"run.json", "metrics.csv", "timing.csv", "curves.png", *weights}
     about = json.loads((finished / "run.json").read_text())
     assert about["status"] == "done"
     assert about["versions"].keys() >= {"tsallax", "python", "jax", "jaxlib", "numpy", "optax"}

@@ -52,7 +52,8 @@ def test_a_stopped_run_is_resumed(stopped, capsys):
     assert code == 0
     assert "resumes from step 40" in said
     assert {p.name for p in stopped.iterdir()} == {
-        "run.json", "metrics.csv", "timing.csv", "weights.safetensors", "curves.png"
+        "run.json", "metrics.csv", "timing.csv", "weights.safetensors", "best.safetensors",
+        "curves.png",
     }  # fmt: skip
 
 
@@ -93,7 +94,10 @@ def test_what_an_interrupted_save_left_is_removed_without_following_it(tmp_path,
         assert run.names() == []
 
 
-PARTS = ["run.json.part", "curves.png", "curves.png.part", "weights.safetensors"]
+PARTS = [
+    *("run.json.part", "curves.png", "curves.png.part"),
+    *("weights.safetensors", "best.safetensors"),
+]
 
 
 @pytest.mark.parametrize("name", [*PARTS, "weights.safetensors.part"])
