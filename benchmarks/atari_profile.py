@@ -15,7 +15,8 @@ import jax
 import tyro
 
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 
 class EnoughError(Exception):

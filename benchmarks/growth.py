@@ -22,7 +22,8 @@ from tsallax.cli.bench import loop_timer
 from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 from updates import update_timer
 
 FIGURE = Path(__file__).parents[1] / "docs/figures/growth.png"

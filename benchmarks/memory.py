@@ -32,7 +32,8 @@ def stages() -> None:
     say("jax, and one operation")
     from tsallax.learners.device import program
     from tsallax.training.build import make_run
-    from tsallax.training.config import Config, resolve
+    from tsallax.training.config import Config
+    from tsallax.training.resolve import resolve
 
     built = make_run(resolve(Config("MinAtar/Breakout", steps=10**6)))
     learner: Any = built.learner

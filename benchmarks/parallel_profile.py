@@ -19,9 +19,9 @@ import tyro
 
 from tsallax.experiments.estimate import matmul_rate, operations
 from tsallax.learners import parallel_update
-from tsallax.training.build import Run, make_run
-from tsallax.training.config import Config, resolve
-from tsallax.training.parallel import rollouts_of
+from tsallax.training.build import Run, make_run, rollouts_of
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 ENVS = ("CartPole-v1", "MinAtar/Breakout", "MinAtar/Seaquest", "LunarLander-v3")
 ROUNDS = 5

@@ -17,7 +17,8 @@ from tsallax import envs
 from tsallax.cli.bench import loop_timer
 from tsallax.policies import make_policy
 from tsallax.training.build import closed_q, make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 from updates import policies_timer, update_timer
 
 ENVS = ("CartPole-v1", "MinAtar/Breakout")

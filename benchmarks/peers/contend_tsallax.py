@@ -3,7 +3,8 @@
 from turns import Turns, arguments
 
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 work, options = arguments()
 turns = Turns(work.batch, work.train_period, settle=work.target_period)

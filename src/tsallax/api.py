@@ -14,9 +14,10 @@ from tsallax.report.curves import Curves, as_png, plot_curves, read_curves
 from tsallax.spelling import suggest
 from tsallax.storage.run_folder import CURVES
 from tsallax.training.build import Run, check_memory, make_run
-from tsallax.training.config import NUMBERS, Config, grid, resolve, varied
+from tsallax.training.config import NUMBERS, Config, grid, varied
 from tsallax.training.driver import RECENT, Progress, Silent, make_folder, periods
 from tsallax.training.model import Model
+from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from tsallax.report.curves import read_curves, smooth
 from tsallax.storage import run_folder
 from tsallax.storage.run_folder import RunFolder, read_about
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
 from tsallax.training.driver import Progress
+from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 
 TINY = tiny.flags(steps=118, q=(1.5, math.inf))  # in blocks of C: 120 steps

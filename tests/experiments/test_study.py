@@ -13,7 +13,8 @@ from tsallax.experiments.jobs import Job, join, make_jobs, split
 from tsallax.experiments.results import Curve
 from tsallax.operators import ALGORITHMS
 from tsallax.report.figure import draw_study
-from tsallax.training.config import Config, grid, resolve
+from tsallax.training.config import Config, grid
+from tsallax.training.resolve import resolve
 
 OWN = """
 title = "mine"

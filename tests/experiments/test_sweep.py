@@ -27,7 +27,8 @@ from tsallax.experiments.worker import work
 from tsallax.learners import Metrics
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
-from tsallax.training.config import Config, resolve, to_json
+from tsallax.training.config import Config, to_json
+from tsallax.training.resolve import resolve
 
 
 def jobs_of(folder: Path, number: int = 4) -> list[Job]:

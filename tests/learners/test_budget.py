@@ -15,7 +15,8 @@ import pytest
 from support.hlo import AS_USERS
 from tsallax import envs
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 from tsallax.types import Transition
 
 GYM = list(pairwise((4, 512, 512, 2)))

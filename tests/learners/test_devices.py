@@ -8,13 +8,15 @@ import jax
 import pytest
 
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 SMALL = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 100, "steps": 200}
 SCRIPT = """
 import sys, numpy as np, jax
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 config = resolve(Config("CartPole-v1", algo="dqn", seeds=2, gamma=(0.9, 0.99), **{small}))
 found = []

@@ -8,9 +8,9 @@ from tsallax.learners.device import program
 from tsallax.learners.host_programs import _functions
 from tsallax.learners.parallel_update import plan as rollouts
 from tsallax.learners.replay_device import plan as blocks
-from tsallax.training.build import make_run, schedule_of
-from tsallax.training.config import Config, resolve
-from tsallax.training.parallel import rollouts_of
+from tsallax.training.build import make_run, rollouts_of, schedule_of
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 SMALL = {"steps": 512, "hidden": (8,), "target_period": 256, "seeds": 2, "q": (1.5,)}
 PLATFORMS = ("cuda", "tpu")

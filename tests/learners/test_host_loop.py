@@ -15,7 +15,8 @@ from tsallax.envs.host import make_host
 from tsallax.learners.host_programs import make_programs
 from tsallax.learners.rollout import host_moments
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 from tsallax.types import Transition
 
 SMALL = {

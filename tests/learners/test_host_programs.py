@@ -7,7 +7,8 @@ import pytest
 from tsallax.learners import host_programs
 from tsallax.learners.host_programs import make_programs
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 from tsallax.types import Transition
 
 SEEDS, BATCH = [4, 5, 6], 16

@@ -10,7 +10,8 @@ from tsallax.learners.host import FrameStack
 from tsallax.learners.parallel_host import make_programs
 from tsallax.replay.host import HostRing
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 SMALL = {
     "learner": "parallel",

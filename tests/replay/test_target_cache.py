@@ -19,7 +19,8 @@ from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay.ring import ROWS, cache_target_values, distinct, make_ring
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 
 def test_distinct_numbers_come_once():

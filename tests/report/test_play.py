@@ -18,8 +18,9 @@ from tsallax.cli import minatar_terminal
 from tsallax.learners.rollout import Moment, moments
 from tsallax.report import video
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
 from tsallax.training.driver import make_folder
+from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 
 NAMES = ("left", "stay", "right")

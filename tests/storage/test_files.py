@@ -12,7 +12,8 @@ from support import runs
 from support.outside import snapshot
 from tsallax.storage import files
 from tsallax.storage.files import BusyError, Directory, is_unlocked, lock, write_all
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 
 @pytest.fixture(params=["descriptors", "paths"])

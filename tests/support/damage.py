@@ -21,8 +21,9 @@ from tsallax.storage import checkpoint
 from tsallax.storage.files import Directory
 from tsallax.storage.tensors import Spec
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
 from tsallax.training.driver import make_folder
+from tsallax.training.resolve import resolve
 
 ARRAYS = {
     "weights": np.arange(64, dtype=np.float32).reshape(8, 8),

@@ -14,7 +14,8 @@ from tsallax.learners import Metrics
 from tsallax.report.page import content, gather
 from tsallax.storage.run_folder import RunFolder
 from tsallax.training.build import make_cells
-from tsallax.training.config import Config, resolve, to_json, varied
+from tsallax.training.config import Config, to_json, varied
+from tsallax.training.resolve import resolve
 
 
 def new_folder(path: Path, config: Config, resume: bool = False) -> RunFolder:

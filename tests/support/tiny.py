@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tsallax import cli
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 ENV = "CartPole-v1"
 SHAPE = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 40}

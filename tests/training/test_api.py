@@ -20,7 +20,8 @@ from tsallax.networks import mlp
 from tsallax.operators import ALGORITHMS, get_algorithm
 from tsallax.storage.run_folder import read_about
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 from tsallax.types import Bootstrap, HParams
 
 ALONE = {**TINY, "seeds": 1, "q": 2.0, "eval_every": 0}

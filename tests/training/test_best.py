@@ -9,8 +9,9 @@ import pytest
 
 from tsallax import cli
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve, to_json
+from tsallax.training.config import Config, to_json
 from tsallax.training.driver import Best, Silent, periods, train_into
+from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import from_json, load_weights, read_run
 
 TINY = {"hidden": (8,), "steps": 400, "target_period": 40, "batch": 8, "buffer": 100, "seeds": 2}

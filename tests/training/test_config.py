@@ -9,8 +9,9 @@ import pytest
 from tsallax.experiments.jobs import folder_name
 from tsallax.storage.run_folder import SCHEMA, digest_of, plain
 from tsallax.training.build import make_cells
-from tsallax.training.config import NUMBERS, Config, grid, resolve, to_json, varied
+from tsallax.training.config import NUMBERS, Config, grid, to_json, varied
 from tsallax.training.presets import COMMON
+from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import from_json
 from tsallax.types import HParams
 

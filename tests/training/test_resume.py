@@ -20,8 +20,9 @@ from tsallax import cli
 from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
 from tsallax.training.driver import Interrupt, Silent, make_folder, periods, resume
+from tsallax.training.resolve import resolve
 
 STEPS = 160  # the ring goes round
 CARTPOLE = tiny.config(steps=STEPS)

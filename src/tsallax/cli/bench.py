@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tsallax.training.build import Run, make_run
-from tsallax.training.config import Config, resolve
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 STEPS = 1_000_000  # of the configuration; only a few target periods are run
 

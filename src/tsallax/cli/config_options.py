@@ -7,8 +7,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from tsallax.training.config import FIELDS, ONLY
-from tsallax.training.parallel import PARALLEL
-from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PRESETS
+from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PARALLEL, PRESETS
 
 GROUPS = {
     "common": "What to train, and for how long.",

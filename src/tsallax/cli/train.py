@@ -85,7 +85,7 @@ def run(
 
 def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Config, Path]:
     """The resolved configuration and the folder of the run that was asked for."""
-    from tsallax.training.config import resolve
+    from tsallax.training.resolve import resolve
     from tsallax.training.stored_config import read_run
 
     if resume is not None:

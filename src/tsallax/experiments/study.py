@@ -33,7 +33,8 @@ from typing import Any, NamedTuple
 
 from tsallax.operators import ALGORITHMS
 from tsallax.spelling import suggest
-from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config, resolve
+from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config
+from tsallax.training.resolve import resolve
 
 LISTS = {"hidden"}  # a list is one value of these
 KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs", "primary")

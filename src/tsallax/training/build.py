@@ -12,20 +12,13 @@ import numpy as np
 
 from tsallax import envs
 from tsallax.agents import Agent, make_agent
-from tsallax.learners import (
-    Learner,
-    Schedule,
-    parallel_device,
-    parallel_update,
-    replay_device,
-)
+from tsallax.learners import Learner, Schedule, parallel_device, parallel_update, replay_device
 from tsallax.learners.device import DeviceLearner, check_devices
 from tsallax.networks.dense import Network, make_network, output_shape
 from tsallax.operators.table import get_algorithm, make_hparams
 from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
-from tsallax.training.parallel import rollouts_of
 from tsallax.types import Environment, HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
@@ -115,6 +108,20 @@ def _device_parts(
 def schedule_of(config: Config) -> Schedule:
     """Its fields are named as the configuration's."""
     return Schedule(*(getattr(config, name) for name in Schedule._fields))
+
+
+def rollouts_of(config: Config) -> parallel_update.Rollouts:
+    """The parallel learner's shape of experience."""
+    return parallel_update.Rollouts(
+        config.steps,
+        config.num_envs,
+        config.rollout,
+        config.epochs,
+        config.minibatches,
+        config.target_period,
+        config.clip_rewards,
+        config.frozen_bonus,
+    )
 
 
 def shape_of(config: Config) -> Config:

@@ -12,9 +12,8 @@ from tsallax.learners.parallel_host import ParallelOnHost
 from tsallax.learners.replay_host import ReplayOnHost
 from tsallax.networks.dense import Network
 from tsallax.operators.table import get_algorithm
-from tsallax.training.build import agent_of, closed_q, schedule_of, shape_of
+from tsallax.training.build import agent_of, closed_q, rollouts_of, schedule_of, shape_of
 from tsallax.training.config import Config
-from tsallax.training.parallel import rollouts_of
 from tsallax.types import HParams
 
 

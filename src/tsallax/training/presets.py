@@ -1,4 +1,4 @@
-"""The paper's tables of hyper-parameters, and what it does not say. Facts only."""
+"""Tables of settings: the paper's, what it does not say, and the parallel learner's. Data only."""
 
 import math
 from typing import Any
@@ -95,6 +95,58 @@ CHOICES: dict[str, dict[str, dict[str, Any]]] = {
         "atari": {**_SB3, "episodic_life": True},
     },
     "zoo": {"gym": {**_SB3, "warmup": 0, "random_warmup": False, "updates": 4}},
+}
+# The parallel learner's numbers, found by experiment: docs/parallel.md.
+_PARALLEL: dict[str, Any] = {
+    "optimiser": "radam",
+    "learning_rate": (5e-4,),
+    "learning_rate_end": (0.0,),
+    "max_grad_norm": (10.0,),
+    "loss": "squared",
+    "acting": "pi",
+    "layer_norm": True,
+    "frozen_bonus": False,
+    "epsilon": (1.0,),
+    "epsilon_end": (0.05,),
+    "alpha": (0.03,),
+    "beta": (0.5,),
+    "reward_scale": (1.0,),
+    "rollout": 32,
+}
+PARALLEL: dict[str, dict[str, Any]] = {
+    "gym": {
+        **_PARALLEL,
+        "hidden": (128, 128),
+        "num_envs": 16,
+        "epochs": 4,
+        "minibatches": 4,
+        "lambda_": (0.9,),
+        "learning_rate": (2.5e-4,),
+        "alpha": (0.01,),
+        "beta": (0.3,),
+        "reward_scale": (0.1,),
+        "epsilon_fraction": 0.3,
+        "target_period": 10_240,
+    },
+    "minatar": {
+        **_PARALLEL,
+        "num_envs": 128,
+        "epochs": 2,
+        "minibatches": 16,
+        "lambda_": (0.65,),
+        "epsilon_fraction": 0.2,
+        "target_period": 40_960,
+    },
+    "atari": {
+        **_PARALLEL,
+        "head": "scalar",
+        "num_envs": 8,
+        "epochs": 2,
+        "minibatches": 16,
+        "lambda_": (0.65,),
+        "epsilon_fraction": 0.1,
+        "target_period": 8_192,
+    },
 }
 
 

@@ -8,8 +8,9 @@ from tsallax.storage.files import Directory
 from tsallax.storage.reader import read, unflatten
 from tsallax.storage.run_folder import BEST, RUN, WEIGHTS, About, read_about
 from tsallax.storage.tensors import Digest, specs_of
-from tsallax.training.config import FIELDS, NUMBERS, YOUNGER, Config, resolve
+from tsallax.training.config import FIELDS, NUMBERS, YOUNGER, Config
 from tsallax.training.presets import OPTIMISER_EPS
+from tsallax.training.resolve import resolve
 
 
 def from_json(fields: dict[str, Any], schema: int) -> Config:
