@@ -15,10 +15,10 @@ from rich.text import Text
 
 from tsallax.cli import printable
 from tsallax.cli.display import duration
-from tsallax.experiments import results, sweep
+from tsallax.experiments import provenance, results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.local import usable_cores
-from tsallax.experiments.study import Study, settings
+from tsallax.experiments.study import Setting, Study, settings
 from tsallax.storage.files import Directory
 from tsallax.training.driver import Interrupt
 
@@ -114,22 +114,38 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     plans = {study.name: settings(study, scale, where.seeds) for study in studies}
     runs = out / RUNS
     jobs = {n: make_jobs(plan, runs, where.width) for n, plan in plans.items()}
+    archives = {
+        study.name: provenance.read_archive(study, plans[study.name], out / scale / study.name)
+        for study in studies
+    }
+
+    def archived(job: Job) -> bool:
+        """Whether the table of every study that needs it holds its rows already."""
+        return all(
+            archives[study.name].holds(study, plans[study.name], job)
+            for study in studies
+            if job in jobs[study.name]
+        )
+
     every = list(dict.fromkeys(job for own in jobs.values() for job in own))
-    todo = [job for job in every if not job.done()]
+    kept = [job for job in every if archived(job) and not job.done()]
+    runnable = [job for job in every if job not in set(kept)]
+    todo = [job for job in runnable if not job.done()]
+    there = f"; {len(kept)} more are in the tables" if kept else ""
     print(
         f"{len(every)} runs, {sum(job.cells for job in every)} cells; "
-        f"{len(todo)} runs are to be done"
+        f"{len(todo)} runs are to be done{there}"
     )
-    state = sweep.Progress(every, [], [], {})
+    state = sweep.Progress(runnable, [], [], {})
     if todo and not where.draw_only:
         workers = executor(where, out)  # before jax has threads, as Ray forks
         estimate(todo, where)
-        with Board(every) as board, Interrupt(board.stopping) as interrupt:
-            state = sweep.run(every, workers, board, lambda: interrupt.asked)
-    state.failed.update((job, why) for job in every if job.done() and (why := job.stopped()))
+        with Board(runnable) as board, Interrupt(board.stopping) as interrupt:
+            state = sweep.run(runnable, workers, board, lambda: interrupt.asked)
+    state.failed.update((job, why) for job in runnable if job.done() and (why := job.stopped()))
     for study in studies:
-        made = results.Made(study, scale, command.format(study.name))
-        write(made, plans[study.name], jobs[study.name], out, state.failed)
+        made = provenance.Made(study, scale, command.format(study.name))
+        write(made, plans[study.name], jobs[study.name], out, state.failed, archives[study.name])
     for job, why in state.failed.items():
         print(f"failed: {job.path}: {printable(why)}")
     if state.waiting or state.running:
@@ -159,18 +175,26 @@ def executor(where: Where, out: Path) -> sweep.Executor:
     return Local(out / LOGS, where.workers)
 
 
-def write(made: results.Made, plan: list, jobs: list[Job], out: Path, failed: dict) -> None:
+def write(
+    made: provenance.Made,
+    plan: list[Setting],
+    jobs: list[Job],
+    out: Path,
+    failed: dict[Job, str],
+    archive: provenance.Archive,
+) -> None:
     """Write the table, the picture and their provenance, of the jobs that are done."""
     study = made.study
-    done = [job for job in jobs if job.done()]
+    here = [job for job in jobs if job.done()]
+    done = [job for job in jobs if job in set(here) or archive.holds(study, plan, job)]
     if not done:
         print(f"{study.name}: nothing is done yet")
         return
     folder = out / made.scale / study.name
     own = {job: why for job, why in failed.items() if job in jobs}
     with Directory(folder, create=True) as opened:
-        results.collect(study, plan, done, opened)
-        results.write_about(opened, made, jobs, done, own)
+        results.collect(study, plan, here, opened, archive.rows)
+        provenance.write_about(opened, made, plan, jobs, done, own, archive)
     from tsallax.report.figure import draw_study
 
     for picture in draw_study(study, results.read_table(folder / results.METRICS), folder):

@@ -1,14 +1,10 @@
 """What a study measured, as one tidy table: one row per setting, seed and target period."""
 
 import dataclasses
-import json
 import math
-import platform
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,13 +12,16 @@ from jaxtyping import Float, Int
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.study import RECORDED, Setting, Study
 from tsallax.storage.files import Directory
-from tsallax.storage.run_folder import read_about
-from tsallax.storage.tables import CellMetrics, read_metrics, read_rows, read_timing, write_rows
+from tsallax.storage.tables import CellMetrics, read_metrics, read_rows, write_rows
 from tsallax.training.config import NUMBERS
 
 METRICS, ABOUT = "metrics.csv", "about.json"
 COLUMNS = ("episodes", *RECORDED, "diverged")
 ITERATIONS = 50  # points of a curve, as in the paper
+
+
+# The rows of a table as text, by setting and seed.
+Known: TypeAlias = dict[tuple[str, ...], dict[int, list[list[str]]]]
 
 
 class Curve(NamedTuple):
@@ -62,24 +61,36 @@ class Curve(NamedTuple):
 
 
 def collect(
-    study: Study, settings: Iterable[Setting], done: Iterable[Job], folder: Directory
+    study: Study,
+    settings: Iterable[Setting],
+    done: Iterable[Job],
+    folder: Directory,
+    known: Known | None = None,
 ) -> int:
-    """Write the table of the jobs that are done; return how many rows it has."""
+    """Write the table of the jobs that are done and of `known` rows; return how many it has."""
     runs = [(job, _cells(job)) for job in done]
 
     def rows() -> Iterator[list[Any]]:
         yield [*study.keys, "seed", "step", *COLUMNS]
-        for labels, config in settings:
-            named = [_text(labels[key]) for key in study.keys]
+        for setting in settings:
+            named, config = label_texts(study, setting), setting.config
+            seeds = dict((known or {}).get(named, {}))
             for job, cells in runs:
-                for cell in cells if _covers(job.config, config) else ():
+                for cell in cells if covers(job.config, config) else ():
                     if all(getattr(config, n) == (x,) for n, x in cell.numbers.items()):
-                        yield from _rows(named, cell)
+                        seeds[cell.seed] = list(_rows(named, cell))
+            for seed in sorted(seeds):
+                yield from seeds[seed]
 
     return write_rows(folder, METRICS, rows())
 
 
-def _rows(named: list[str], cell: CellMetrics) -> Iterator[list[Any]]:
+def label_texts(study: Study, setting: Setting) -> tuple[str, ...]:
+    """How a study's table labels a setting."""
+    return tuple(_text(setting.labels[key]) for key in study.keys)
+
+
+def _rows(named: Sequence[str], cell: CellMetrics) -> Iterator[list[Any]]:
     for i, step in enumerate(cell.steps):
         yield [*named, cell.seed, step, *(_number(cell.columns[c][i]) for c in COLUMNS)]
 
@@ -89,7 +100,7 @@ def _cells(job: Job) -> list[CellMetrics]:
         return read_metrics(folder, COLUMNS)[0]
 
 
-def _covers(job: Any, config: Any) -> bool:
+def covers(job: Any, config: Any) -> bool:
     """Whether the grid and seeds of a job contain this setting, or a part of its seeds."""
     open_fields = dict.fromkeys(NUMBERS, ()) | {"seeds": 1, "first_seed": 0}
     alike = dataclasses.replace(job, **open_fields) == dataclasses.replace(config, **open_fields)
@@ -142,48 +153,3 @@ def select(curves: Iterable[Curve], **labels: Any) -> list[Curve]:
     """The curves with these labels."""
     wanted = {name: _text(float(v) if isinstance(v, int) else v) for name, v in labels.items()}
     return [c for c in curves if all(c.labels.get(n) == v for n, v in wanted.items())]
-
-
-class Made(NamedTuple):
-    """The study and scale of a table, and the command that makes it."""
-
-    study: Study
-    scale: str
-    command: str
-
-
-def write_about(
-    folder: Directory,
-    made: Made,
-    jobs: Sequence[Job],
-    done: Sequence[Job],
-    failed: dict[Job, str],
-) -> None:
-    """Write the provenance of a table: command, versions, time, and what is missing."""
-    found = [read_about(job.path).everything["versions"] for job in done]
-    names = dict.fromkeys(name for versions in found for name in versions)
-    ended = {*done, *failed}
-    about = {
-        "study": made.study.name,
-        "title": made.study.title,
-        "scale": made.scale,
-        "command": made.command,
-        "written": time.strftime("%Y-%m-%d", time.gmtime()),
-        "versions": {n: ", ".join(sorted({v.get(n, "?") for v in found})) for n in names},
-        "machine": f"{platform.machine()}, {platform.system()}",
-        "jobs": len(jobs),
-        "done": len(done),
-        "environment steps": sum(job.steps for job in done),
-        "core hours": round(sum(_seconds(job) for job in done) / 3600, 2),
-        "failed": {job.path.name: why for job, why in failed.items()},
-        "unfinished": [job.path.name for job in jobs if job not in ended],
-    }
-    folder.write(ABOUT, (json.dumps(about, indent=1) + "\n").encode())
-
-
-def _seconds(job: Job) -> float:
-    """Seconds of training; a resumed run counts from 0 again."""
-    with Directory(job.path) as folder:
-        times = [seconds for _, seconds, _ in read_timing(folder)]
-    gaps = (t - before if t >= before else t for before, t in pairwise([0.0, *times]))
-    return sum(gaps, 0.0)

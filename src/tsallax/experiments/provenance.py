@@ -1,0 +1,146 @@
+"""Where a study's table comes from, in `about.json`, and which of its rows still count.
+
+A table outlives the folders of its runs. What it holds is not run again, as long as `about.json`
+records the same configuration for the setting: to run it anew, delete the table.
+"""
+
+import contextlib
+import dataclasses
+import json
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tsallax.experiments.jobs import Job
+from tsallax.experiments.results import ABOUT, COLUMNS, METRICS, Known, covers, label_texts
+from tsallax.experiments.study import Setting, Study
+from tsallax.storage.files import Directory
+from tsallax.storage.run_folder import digest_of, read_about
+from tsallax.storage.tables import read_rows, read_timing
+from tsallax.training.config import to_json
+
+LONGEST = 1 << 20  # bytes of `about.json`
+
+
+class Made(NamedTuple):
+    """The study and scale of a table, and the command that makes it."""
+
+    study: Study
+    scale: str
+    command: str
+
+
+class Archive(NamedTuple):
+    """What the table of a study holds from before, and what it says about itself."""
+
+    rows: Known
+    about: dict[str, Any]
+
+    def holds(self, study: Study, settings: Iterable[Setting], job: Job) -> bool:
+        """Whether all rows of a job are there."""
+        own = [s for s in settings if covers(job.config, s.config)]
+        seeds = range(job.config.first_seed, job.config.first_seed + job.config.seeds)
+        return bool(own) and all(
+            seed in self.rows.get(label_texts(study, setting), {})
+            for setting in own
+            for seed in seeds
+        )
+
+
+def read_archive(study: Study, settings: Iterable[Setting], path: Path) -> Archive:
+    """The whole runs in the table at `path` whose configuration is still that of the study."""
+    try:
+        with Directory(path) as folder:
+            about = json.loads(folder.read(ABOUT, LONGEST))
+            table = read_rows(folder, METRICS, ("seed", "step", *COLUMNS))
+        recorded = about["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return Archive({}, {})
+    names = [*study.keys, "seed", "step", *COLUMNS]
+    if table.bad or sorted(table.names) != sorted(names):
+        return Archive({}, {})
+    order = [table.names.index(name) for name in names]
+    at = len(study.keys)
+    rows: Known = {}
+    for row in ([row[i] for i in order] for row in table.rows):
+        with contextlib.suppress(ValueError):
+            rows.setdefault(tuple(row[:at]), {}).setdefault(int(row[at]), []).append(row)
+    kept: Known = {}
+    for setting in settings:
+        named, last = label_texts(study, setting), str(setting.config.steps)
+        if recorded.get(_name(named)) == digest(setting):
+            kept[named] = {s: r for s, r in rows.get(named, {}).items() if r[-1][at + 1] == last}
+    return Archive(kept, about)
+
+
+def _name(named: Sequence[str]) -> str:
+    return " ".join(named)
+
+
+def digest(setting: Setting) -> str:
+    """Of the configuration, whatever its seeds."""
+    config = dataclasses.replace(setting.config, seeds=1, first_seed=0)
+    return digest_of(to_json(config))[:12]
+
+
+def write_about(
+    folder: Directory,
+    made: Made,
+    settings: Iterable[Setting],
+    jobs: Sequence[Job],
+    done: Sequence[Job],
+    failed: dict[Job, str],
+    archive: Archive | None = None,
+) -> None:
+    """Write the provenance of a table: command, versions, time, and what is missing.
+
+    Args:
+        folder: that of the table.
+        made: what makes it.
+        settings: of the study.
+        jobs: all of them.
+        done: those that are done, with or without a folder.
+        failed: why others are not.
+        archive: what the table held before.
+    """
+    here = [job for job in done if job.done()]
+    archived = [job for job in done if job not in here]
+    before: Mapping[str, Any] = archive.about if archive and archived else {}
+    found = [read_about(job.path).everything["versions"] for job in here]
+    found += [before["versions"]] if before else []
+    names = dict.fromkeys(name for versions in found for name in versions)
+    share = sum(job.steps for job in archived) / before["environment steps"] if before else 0
+    hours = sum(map(_seconds, here)) / 3600 + (share * before["core hours"] if before else 0)
+    ended = {*done, *failed}
+    about = {
+        "study": made.study.name,
+        "title": made.study.title,
+        "scale": made.scale,
+        "command": made.command,
+        "written": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": {n: _several(v.get(n, "?") for v in found) for n in names},
+        "machine": f"{platform.machine()}, {platform.system()}",
+        "jobs": len(jobs),
+        "done": len(done),
+        "environment steps": sum(job.steps for job in done),
+        "core hours": round(hours, 2),
+        "failed": {job.path.name: why for job, why in failed.items()},
+        "unfinished": [job.path.name for job in jobs if job not in ended],
+        "settings": {_name(label_texts(made.study, s)): digest(s) for s in settings},
+    }
+    folder.write(ABOUT, (json.dumps(about, indent=1) + "\n").encode())
+
+
+def _several(versions: Iterable[str]) -> str:
+    return ", ".join(sorted({one for some in versions for one in some.split(", ")}))
+
+
+def _seconds(job: Job) -> float:
+    """Seconds of training; a resumed run counts from 0 again."""
+    with Directory(job.path) as folder:
+        times = [seconds for _, seconds, _ in read_timing(folder)]
+    gaps = (t - before if t >= before else t for before, t in pairwise([0.0, *times]))
+    return sum(gaps, 0.0)
