@@ -309,3 +309,39 @@ def test_a_sweep_killed_ten_times_gives_the_results_of_an_undisturbed_one(tmp_pa
         if whole.suffix in (".csv", ".safetensors", ".png") and whole.name != "timing.csv":
             killed = tmp_path / "killed" / whole.relative_to(tmp_path / "whole")
             assert killed.read_bytes() == whole.read_bytes(), whole.name
+
+
+def small_sweep(folder: Path, text: str, *options: str) -> list[str]:
+    """Run the command of a study without running anything."""
+    (folder / "small.toml").write_text(text)
+    command = ["sweep", str(folder / "small.toml"), "--out", str(folder / "out"), "--draw-only"]
+    assert cli.main([*command, *options]) == 0
+    return (folder / "out" / "small" / "metrics.csv").read_text().splitlines()
+
+
+def test_what_the_table_holds_is_not_run_again(tmp_path, capsys):
+    """A table outlives its run folders, as long as the study means the same runs."""
+    for job in make_jobs(settings(parse(STUDY, "small")), tmp_path / "out" / "runs", 1):
+        folder = runs.new_folder(job.path, job.config)
+        for step in (160, 320):
+            numbers = {"step": step, "loss": 7.0 + job.config.first_seed}
+            row = (np.full(1, numbers.get(name, 1.0)) for name in Metrics._fields)
+            folder.add_metrics(Metrics(*row), None)
+        folder.close("done")
+    table = small_sweep(tmp_path, STUDY)
+    assert len(table) == 1 + 4 * 2 * 2
+    shutil.rmtree(tmp_path / "out" / "runs")
+    capsys.readouterr()
+    assert small_sweep(tmp_path, STUDY) == table
+    assert "0 runs are to be done; 8 more are in the tables" in capsys.readouterr().out
+    assert small_sweep(tmp_path, STUDY, "--seeds", "3") == table
+    assert "4 runs are to be done; 8 more are in the tables" in capsys.readouterr().out
+    about = json.loads((tmp_path / "out" / "small" / "about.json").read_text())
+    assert (about["done"], len(about["unfinished"])) == (8, 4)
+    # Another batch is another run, though the table's labels are the same.
+    cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--draw-only"])
+    changed = STUDY.replace("buffer = 100", "buffer = 90")
+    (tmp_path / "small.toml").write_text(changed)
+    capsys.readouterr()
+    cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--draw-only"])
+    assert "8 runs are to be done\n" in capsys.readouterr().out
