@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PEERS  := benchmarks/.peers
 # Not compiled on installation: Python compiles a module when it is first imported, and most never are.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 # One stamp per set of packages: the library alone, or with an extra of pyproject.toml.

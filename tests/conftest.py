@@ -1,5 +1,6 @@
 """Strict everywhere: shapes are checked, ranks are not promoted silently, warnings are errors."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 # Most of the suite's time is compilation, most of that for speed which tests do not need.
 os.environ["XLA_FLAGS"] = (
     f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
-    " --xla_cpu_use_fusion_emitters=false"
+    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # else a page about each program that is loaded
 
@@ -25,6 +26,8 @@ from hypothesis import settings  # noqa: E402
 jax.config.update("jax_numpy_rank_promotion", "raise")
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("default")
+# Tracing makes many objects that live on: Python's default looks through them every 700.
+gc.set_threshold(100_000, 50, 50)
 
 
 @pytest.fixture(scope="session")
