@@ -40,7 +40,9 @@ def finished(tmp_path_factory):
 def test_run_folder(finished):
     names = {p.name for p in finished.iterdir()}
     weights = {"weights.safetensors", "best.safetensors"}
-    assert names == {"run.json", "metrics.csv", "timing.csv", "curves.png", *weights}
+    tables = {"metrics.csv", "timing.csv"}
+    assert names == {"run.json", "curves.png", "checkpoints", *tables, *weights}
+    assert [p.name for p in (finished / "checkpoints").iterdir()] == ["step-000000000120"]
     about = json.loads((finished / "run.json").read_text())
     assert about["status"] == "done"
     assert about["versions"].keys() >= {"tsallax", "python", "jax", "jaxlib", "numpy", "optax"}
@@ -159,10 +161,10 @@ def test_text_from_outside_is_shown_on_one_line_without_control_characters(capsy
     assert "\x1b" not in shown
 
 
-@pytest.mark.parametrize("options", [["--steps", "9000"], ["--out", "elsewhere"]])
+@pytest.mark.parametrize("options", [["--seeds", "9"], ["--out", "elsewhere"]])
 def test_a_resumed_run_takes_no_other_options(options, finished, capsys):
     assert cli.main(["train", "--resume", str(finished), *options]) == 2
-    assert "has its own configuration and folder" in capsys.readouterr().err
+    assert "a resumed run has its own" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_one_word(finished, capsys, monkeypatch):

@@ -29,13 +29,14 @@ def run(
     Args:
         options: The fields of a configuration, in groups.
         out: The run's folder; runs/ENV-ALGO-TIME if not given.
-        resume: A folder whose run continues from its last checkpoint, with its own configuration;
-            ENV is needed only if it is `package:Name`, to allow that import.
+        resume: A folder whose run continues from its last checkpoint, with its own configuration,
+            or is extended to more --steps; ENV is needed only if it is `package:Name`, to allow
+            that import.
         devices: Devices of this host, among which seeds and numbers are shared out.
         log: Where to write live logs as well.
     """
     from tsallax._jaxlib import use_cache
-    from tsallax.storage.run_folder import CURVES, status
+    from tsallax.storage.run_folder import CURVES, extend, status
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.config import to_json
@@ -44,8 +45,9 @@ def run(
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})
     config, path = _which(given, out, resume)
-    if status(path, to_json(config)) == "done":
-        print(f"{path} is done: there is nothing to resume")
+    found = status(path, to_json(config))
+    if found == "done":
+        print(f"{path} is done: there is nothing to resume; more --steps extend it")
         return 0
     if log:
         from tsallax.cli.logs import check_logs
@@ -54,6 +56,8 @@ def run(
     use_cache()
     built = make_run(config, devices=devices)
     check_memory(built)
+    if resume and found is None:
+        extend(path, to_json(config), built.learner.layout)
     begin, what = time.monotonic(), printable(f"{config.algo} on {config.env}")
     several = f", {len(built.cells)} runs side by side" if len(built.cells) > 1 else ""
 
@@ -85,13 +89,14 @@ def run(
 
 def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Config, Path]:
     """The resolved configuration and the folder of the run that was asked for."""
+    from tsallax.training.extend import extended
     from tsallax.training.resolve import resolve
     from tsallax.training.stored_config import read_run
 
     if resume is not None:
-        if out is not None or config != Config(env=config.env):
-            raise ValueError("a resumed run has its own configuration and folder: give neither")
-        return read_run(resume, config.env)[0], resume
+        if out is not None:
+            raise ValueError("a resumed run has its own folder: give no other")
+        return extended(*read_run(resume, config.env), config), resume
     asked, config = config.env, resolve(config)
     if config.env != asked:
         print(f"{asked} is called {config.env} now")

@@ -39,7 +39,7 @@ def work(
         check_memory(run)
         with Interrupt() as interrupt:
             asked = lambda: interrupt.asked or alone()  # noqa: E731
-            end = train_into(run, Path(path), Silent(), asked, say=log)
+            end = train_into(run, Path(path), Silent(), asked, say=log, keep_state=False)
         return {"end": end.status}
     except BusyError as error:
         return {"busy": str(error)}

@@ -113,12 +113,20 @@ class PeriodShape(NamedTuple):
 
 
 def periods(schedule: Schedule, done: int = 0) -> Iterator[PeriodShape]:
-    """The target periods after step `done`."""
-    for start in range(done, schedule.steps, schedule.target_period):
-        length = min(schedule.target_period, schedule.steps - start)
+    """The target periods after step `done`; one that an earlier end cut short is completed."""
+    for start, end in spans(done, schedule.steps, schedule.target_period):
+        length = end - start
         idle = min(max(schedule.warmup - start, 0), length) // schedule.train_period
         updates = length // schedule.train_period - idle
-        yield PeriodShape(idle, updates, length == schedule.target_period)
+        yield PeriodShape(idle, updates, end % schedule.target_period == 0)
+
+
+def spans(start: int, end: int, length: int) -> Iterator[tuple[int, int]]:
+    """From `start` to `end` in parts that end at the multiples of `length`."""
+    while start < end:
+        following = min(start - start % length + length, end)
+        yield start, following
+        start = following
 
 
 class Episodes(NamedTuple):

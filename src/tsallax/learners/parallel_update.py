@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax import policies
 from tsallax.agents import Agent, AgentState
-from tsallax.learners import epsilon_at
+from tsallax.learners import epsilon_at, spans
 from tsallax.operators.returns import lambda_returns
 from tsallax.operators.targets import action_values
 from tsallax.types import Bootstrap, HParams
@@ -52,8 +52,8 @@ class Played(NamedTuple):
 
 def plan(rollouts: Rollouts, done: int) -> Iterator[int]:
     """How many rollouts each period after step `done` has."""
-    for start in range(done, rollouts.steps, rollouts.period):
-        yield min(rollouts.period, rollouts.steps - start) // rollouts.frames
+    for start, end in spans(done, rollouts.steps, rollouts.period):
+        yield (end - start) // rollouts.frames
 
 
 def act(
@@ -95,6 +95,12 @@ def returns(
     return back(reward, bonus, discount, value, seen.truncated | last, hp.lambda_)
 
 
+def step_size_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
+    """Linear from `learning_rate` to `learning_rate_end`, where it stays."""
+    share = jnp.minimum(step / hp.total_steps, 1)
+    return hp.learning_rate + share * (hp.learning_rate_end - hp.learning_rate)
+
+
 def learn(
     agent: Agent,
     shape: Rollouts,
@@ -106,9 +112,7 @@ def learn(
     key: PRNGKeyArray,
 ) -> tuple[AgentState, Float[Array, ""]]:
     """A few epochs of minibatches towards the returns `y`; their mean loss."""
-    share = step / hp.total_steps
-    rate = hp.learning_rate + share * (hp.learning_rate_end - hp.learning_rate)
-    hp = hp._replace(learning_rate=rate)
+    hp = hp._replace(learning_rate=step_size_at(step, hp))
     rows = jax.tree.map(
         lambda x: x.reshape(shape.frames, *x.shape[2:]), (seen.observation, seen.action, y)
     )

@@ -7,7 +7,7 @@ and renamed: what bears the name `step-...` is whole. A damaged one is refused, 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +64,16 @@ def drop_after(run: Directory, step: int) -> None:
                     _drop(root, name)
 
 
+def drop_before(run: Directory, step: int) -> None:
+    """Drop all but the one of this step; without it, the whole folder."""
+    if newest_first(run)[:1] != [f"step-{step:012d}"]:
+        run.remove(FOLDER)
+        return
+    with run.subfolder(FOLDER) as root:
+        for old in _steps(root)[:-1]:
+            _drop(root, old)
+
+
 def newest_first(run: Directory) -> list[str]:
     """The names of a run's checkpoints."""
     if not run.has(FOLDER):
@@ -73,9 +83,11 @@ def newest_first(run: Directory) -> list[str]:
 
 
 def newest(
-    run: Directory, config: str, expected: Callable[[dict[str, Any]], Mapping[str, Spec]]
+    run: Directory,
+    configs: Collection[str],
+    expected: Callable[[dict[str, Any]], Mapping[str, Spec]],
 ) -> tuple[Saved | None, list[str]]:
-    """The newest one that is whole and of this configuration, and why newer ones were refused.
+    """The newest one that is whole and of these configurations, and why newer ones were refused.
 
     Refused ones are dropped.
     """
@@ -85,7 +97,7 @@ def newest(
             about = read_manifest(run, name)["about"]
             if not _is_of_run(about):
                 raise ValueError(f"checkpoint {name} is no run's: its manifest says too little")
-            if about["config"] != config:
+            if about["config"] not in configs:
                 raise ValueError(f"checkpoint {name} is of another configuration")
             saved = load(run, name, expected(about["run"]))
             break

@@ -95,7 +95,7 @@ class RunFolder:
         }
         if resume:  # the weights of where it was stopped are still there, and the best ones
             old = read_about(self.path).everything
-            about |= {name: old[name] for name in ("files", "best") if name in old}
+            about |= {name: old[name] for name in ("files", "best", "extended") if name in old}
         return about
 
     def restart(self) -> None:
@@ -140,7 +140,7 @@ class RunFolder:
 
         The tables are cut back to what they were then, and refused checkpoints are dropped.
         """
-        saved, refused = checkpoint.newest(self.folder, digest_of(self.config), expected)
+        saved, refused = checkpoint.newest(self.folder, digests_of(self.about), expected)
         if saved is None:
             self.restart()
         else:
@@ -171,8 +171,8 @@ class RunFolder:
         """Put another file into the folder, such as a picture."""
         self.folder.write(name, data)
 
-    def close(self, status: str) -> None:
-        """Say how the run ended. `done` needs no checkpoints any more: all else is on the disk."""
+    def close(self, status: str, keep: int = -1) -> None:
+        """Say how the run ended. If it is done, only the checkpoint of step `keep` stays."""
         try:
             self.about["status"] = status
             if status == "done":
@@ -181,12 +181,16 @@ class RunFolder:
             if status == "done":
                 self.folder.sync()
                 with contextlib.suppress(OSError):  # of no use any more, and no harm
-                    self.folder.remove(checkpoint.FOLDER)
+                    checkpoint.drop_before(self.folder, keep)
         finally:
             self.folder.close()
 
     def _write_about(self) -> None:
-        self.folder.write(RUN, (json.dumps(plain(self.about), indent=2) + "\n").encode())
+        write_about(self.folder, self.about)
+
+
+def write_about(folder: Directory, about: Mapping[str, Any]) -> None:
+    folder.write(RUN, (json.dumps(plain(about), indent=2) + "\n").encode())
 
 
 def _is_free(path: Path) -> bool:
@@ -197,6 +201,35 @@ def _is_free(path: Path) -> bool:
 def digest_of(config: Mapping[str, Any]) -> str:
     """A name for a configuration: equal for equal ones, whatever the order of their fields."""
     return hashlib.sha256(json.dumps(plain(config), sort_keys=True).encode()).hexdigest()
+
+
+def digests_of(about: Mapping[str, Any]) -> set[str]:
+    """Those of a run's configuration, and of the shorter ones that it extends."""
+    earlier = about.get("extended", [])
+    earlier = earlier if isinstance(earlier, list) else []
+    known = {str(one.get("config")) for one in earlier if isinstance(one, dict)}
+    return {digest_of(about["config"]), *known}
+
+
+def extend(
+    path: Path,
+    config: Mapping[str, Any],
+    expected: Callable[[dict[str, Any]], Mapping[str, Spec]],
+) -> None:
+    """Make the run of a folder a longer one, which is then resumed from its last checkpoint."""
+    with Directory(path) as folder:
+        lock(folder)
+        about = read_about(path).everything
+        saved, _ = checkpoint.newest(folder, digests_of(about), expected)
+        if saved is None or about["schema"] != SCHEMA:
+            raise ValueError(
+                f"{path} has no state to continue from; a new run can start from its weights: "
+                f"--init-from {path}"
+            )
+        earlier = {"steps": about["config"]["steps"], "config": digest_of(about["config"])}
+        about |= {"config": plain(config), "status": "stopped"}
+        about["extended"] = [*about.get("extended", []), earlier]
+        write_about(folder, about)
 
 
 def status(path: Path, config: Mapping[str, Any]) -> str | None:

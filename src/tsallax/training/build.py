@@ -131,6 +131,7 @@ def shape_of(config: Config) -> Config:
     """
     own = {"seeds": 1, "first_seed": 0, "steps": 0, "warmup": 0, "tag": "", "random_warmup": False}
     own |= {"save_seconds": 0.0, "save_steps": 0, "eval_every": 0, "epsilon_fraction": 0.0}
+    own |= {"schedule_steps": None, "keep_state": 0.0}
     own["max_grad_norm"] = (1.0 if clips_gradient(config) else math.inf,)
     return replace(config, **{**dict.fromkeys(NUMBERS, ()), **own})
 
@@ -197,10 +198,11 @@ def make_cells(config: Config) -> list[Cell]:
 
 
 def stack_hparams(config: Config, cells: list[Cell]) -> HParams:
+    length = config.schedule_steps or config.steps
     schedule = {
-        "epsilon_steps": config.epsilon_fraction * config.steps,
+        "epsilon_steps": config.epsilon_fraction * length,
         "random_steps": config.warmup if config.random_warmup else 0,
-        "total_steps": config.steps,
+        "total_steps": length,
     }
     rows = [make_hparams(config.algo, **schedule, **cell.numbers) for cell in cells]
     return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, jnp.float32) for v in x]), *rows)

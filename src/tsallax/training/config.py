@@ -78,6 +78,9 @@ class Config:
                                         aliases=("--lr-end",))
     epsilon_fraction: float = option("algorithm", "Length of the decay, as a share of the steps.",
                                      rule=("in (0, 1]", lambda x: 0 < x <= 1))
+    schedule_steps: int | None = option(
+        "algorithm", "Environment steps for which epsilon and the step size are laid out; they "
+        "keep their end values after that. All steps if not given.", rule=AT_LEAST_ONE)
     optimiser: Literal["adam", "radam", "rmsprop"] = option("algorithm", "Optimiser.")
     optimiser_eps: float = option(
         "algorithm", "Added to the root of the second moment.", rule=NOT_NEGATIVE)
@@ -145,6 +148,9 @@ class Config:
                                  60.0, NOT_NEGATIVE)
     save_steps: int = option("saving", "Environment steps between checkpoints, at least.", 0,
                              NOT_NEGATIVE)
+    keep_state: float = option(
+        "saving", "Megabytes that the state of a finished run may take to be kept, so that "
+        "--resume RUN --steps N can extend it.", 100.0, NOT_NEGATIVE)
     # fmt: on
 
     @property
@@ -156,7 +162,7 @@ class Config:
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
-YOUNGER = ("stop_at",)  # than schema 3 of the run folder
+YOUNGER = ("stop_at", "schedule_steps", "keep_state")  # than schema 3 of the run folder
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
 ONLY = {  # options of one learner; the other one leaves them None
     "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),

@@ -54,6 +54,7 @@ class Ending(NamedTuple):
     status: str  # done or stopped
     returns: list[np.ndarray]  # of each cell, in the last periods
     evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
+    kept: int = -1  # the step of the state that a finished run leaves; -1 if it leaves none
 
 
 class Best:
@@ -152,6 +153,7 @@ def train_into(
     asked: Callable[[], bool] = lambda: False,
     picture: Callable[[Path], bytes] | None = None,
     say: Callable[[str], None] = print,
+    keep_state: bool = True,
 ) -> Ending:
     """Train a run in its folder, new or resumed.
 
@@ -162,13 +164,14 @@ def train_into(
         asked: whether to stop; heard after each period.
         picture: draws `curves.png` from the folder, at the end.
         say: told where a resumed run continues.
+        keep_state: keep the state of a finished run, up to the size that its configuration says.
     """
     resumed = status(path, to_json(run.config)) is not None
     folder = make_folder(path, run, resumed)
     try:
         state = resume(run, folder, say) if resumed else run.learner.start()
         best = known_best(run, folder) if resumed else Best(len(run.cells))
-        ending, params = _train(run, folder, state, best, watcher, asked)
+        ending, params = _train(run, folder, state, best, watcher, asked, keep_state)
         if params is not None:
             folder.save_weights(params)
             if picture:
@@ -177,7 +180,7 @@ def train_into(
         with contextlib.suppress(OSError):  # the first error is the one to tell
             folder.close("failed")
         raise
-    folder.close(ending.status)
+    folder.close(ending.status, ending.kept)
     return ending
 
 
@@ -213,6 +216,15 @@ def known_best(run: Run, folder: RunFolder) -> Best:
     return best
 
 
+def _keep(run: Run, folder: RunFolder, period: Period) -> int:
+    """Save the state of a finished run if that is small enough; its step, or -1."""
+    arrays, notes = run.learner.save(period.state)
+    if sum(x.nbytes for x in arrays.values()) > 1e6 * run.config.keep_state:
+        return -1
+    folder.save_checkpoint(period.step, arrays, notes)
+    return period.step
+
+
 def _train(
     run: Run,
     folder: RunFolder,
@@ -220,8 +232,9 @@ def _train(
     best: Best,
     watcher: Watcher,
     asked: Callable[[], bool],
+    keep_state: bool,
 ) -> tuple[Ending, Any]:
-    config, ended, params = run.config, "done", None
+    config, ended, params, kept = run.config, "done", None, -1
     recent: list[np.ndarray] = []
     latest = None
     begin = saved = time.monotonic()
@@ -237,6 +250,7 @@ def _train(
                 folder.save_best(best.params, best.returns.tolist(), best.steps.tolist())
         recent = [*recent[1 - RECENT :], np.asarray(period.metrics.episode_return)]
         if last:
+            kept = _keep(run, folder, period) if keep_state else -1
             break
         stop = asked()
         due = config.save_seconds and time.monotonic() - saved >= config.save_seconds
@@ -246,4 +260,4 @@ def _train(
         if stop:
             ended = "stopped"
             break
-    return Ending(ended, recent, latest), params
+    return Ending(ended, recent, latest, kept), params

@@ -57,6 +57,8 @@ def _normal_form(config: Config) -> Config:
     if config.stop_at is not None and not config.eval_every:
         own["eval_every"] = -(-config.steps // 20)
     own |= whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
+    if config.schedule_steps == own["steps"]:
+        own["schedule_steps"] = None
     return dataclasses.replace(config, **own)
 
 

@@ -1,0 +1,55 @@
+"""A finished run made longer: its configuration, with more steps."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tsallax.storage.run_folder import About
+from tsallax.training.config import FIELDS, Config
+from tsallax.training.resolve import resolve
+
+EXTENDING = ("steps", "schedule_steps", "stop_at")  # the options that a resumed run takes
+
+
+def extended(config: Config, about: About, given: Config) -> Config:
+    """The configuration of a run that is to continue, with what was `given` for it.
+
+    Schedules stay as they were laid out and hold their end values, unless `schedule_steps` lays
+    them out anew. A return that the run has reached already no longer ends it.
+    """
+    unset = Config(given.env)
+    asked = [name for name in FIELDS if getattr(given, name) != getattr(unset, name)]
+    if not asked:
+        return config
+    if set(asked) - set(EXTENDING):
+        raise ValueError(
+            "a resumed run has its own configuration and folder: of the options, only "
+            f"{', '.join(EXTENDING)} can be given"
+        )
+    if "steps" not in asked:
+        raise ValueError("how far is the run to be extended? give --steps as well")
+    reached = about.status == "done" and _reached(config, about)
+    stop_at = given.stop_at if given.stop_at is not None or reached else config.stop_at
+    schedule = given.schedule_steps or config.schedule_steps or config.steps
+    longer = resolve(replace(config, steps=given.steps, schedule_steps=schedule, stop_at=stop_at))
+    if longer == config:  # the same command again
+        return config
+    if longer.steps < config.steps + (not reached):
+        raise ValueError(f"this run has {config.steps:,} steps already: give more to extend it")
+    if config.learning_rate_end and max(config.learning_rate_end) == 0 and schedule < longer.steps:
+        raise ValueError(
+            f"the step size of this run ends at 0 after {schedule:,} steps: lay it out anew with "
+            f"--schedule-steps {given.steps}"
+        )
+    return longer
+
+
+def _reached(config: Config, about: About) -> bool:
+    """Whether a run ended because every cell had the return that it was to stop at."""
+    if config.stop_at is None:
+        return False
+    try:
+        found = np.array(about.everything["best"]["return"], float)
+    except (KeyError, TypeError, ValueError):
+        return False
+    return bool(found.size and (found >= config.stop_at).all())
