@@ -1,6 +1,8 @@
 """Studies: the files that come with the package, a user's own, and what they become."""
 
 import dataclasses
+import json
+import os
 import re
 from pathlib import Path
 
@@ -120,12 +122,44 @@ RULE = "[[runs]]\nenv = 'CartPole-v1'\n[[scales.short]]\n"
         (RULE + "only = { q = 2 }", "only must be a table of lists"),
         (RULE + "only = { alpa = [2] }", "unknown field 'alpa'"),
         ("[[runs", "own: "),
+        ("runs = [1, 2]", "nothing to run"),
     ],
 )
 def test_bad_studies_are_refused_with_their_place(text, words):
     with pytest.raises(ValueError, match="own") as error:
         study.settings(study.parse(text, "own"))
     assert words in str(error.value)
+
+
+def test_enormous_studies_are_refused_at_once():
+    thousand = [i / 1001 for i in range(1, 1001)]
+    numbers = "".join(f"{name} = {thousand}\n" for name in ("q", "alpha", "beta", "gamma"))
+    own = study.parse(f"[[runs]]\nenv = 'CartPole-v1'\n{numbers}", "own")
+    with pytest.raises(ValueError, match=r"1\.0e\+12 settings; at most 10,000 are run"):
+        study.settings(own)
+    with pytest.raises(ValueError, match="own: lists or tables are nested too deeply"):
+        study.parse("x = " + "[" * 5000 + "]" * 5000, "own")
+
+
+@pytest.mark.parametrize("name", ["../x", "..", "/x", "a/b", "", "x\0"])
+def test_a_name_that_leaves_the_folder_of_the_results_is_refused(name):
+    with pytest.raises(ValueError, match="is not the name of a file"):
+        study.parse(OWN, name)
+    with pytest.raises(ValueError, match="is not the name of a file"):
+        study.parse(OWN.replace("scales.short", f"scales.{json.dumps(name)}"), "own")
+
+
+def test_a_study_is_read_from_a_file_of_bounded_size(tmp_path):
+    (tmp_path / "own.toml").write_text(OWN)
+    (tmp_path / "named.toml").symlink_to("own.toml")  # it is what the user named
+    assert study.read(tmp_path / "named.toml") == study.parse(OWN, "named")
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    with (tmp_path / "sparse.toml").open("wb") as file:
+        file.truncate(1 << 40)
+    for name, words in (("pipe", "regular"), ("zero", "regular"), ("sparse", "1,048,576 are read")):
+        with pytest.raises(ValueError, match=words):
+            study.read(tmp_path / f"{name}.toml")
 
 
 def test_a_scale_or_study_that_is_not_there():

@@ -22,6 +22,7 @@ only = { q = [2] }              # settings with other values are omitted
 """
 
 import itertools
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 
 from tsallax.operators import ALGORITHMS
 from tsallax.spelling import suggest
+from tsallax.storage.files import Directory, plain_name
 from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config
 from tsallax.training.resolve import resolve
 
@@ -40,6 +42,8 @@ LISTS = {"hidden"}  # a list is one value of these
 KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs", "primary")
 RECORDED = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
 SHARED = "paper"  # the name of the scales that the paper's figures share
+LARGEST = 1 << 20  # bytes of a study's file
+MOST_SETTINGS = 10_000  # of one study
 
 
 class Setting(NamedTuple):
@@ -86,21 +90,27 @@ def load(name: str) -> Study:
 
 def read(path: Path) -> Study:
     """A user's own study, from a TOML file."""
+    real = path.resolve()  # the file may be a link: it is what the user named
     try:
-        return parse(path.read_text(), path.stem)
+        with Directory(real.parent) as folder:
+            return parse(folder.read(real.name, LARGEST).decode(), path.stem)
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no text") from None
 
 
 def parse(text: str, name: str) -> Study:
     """A study from TOML; what is not understood is refused, with its place."""
+    plain_name(name)  # of the folder of its results
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{name}: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: lists or tables are nested too deeply") from None
     _known(table, (*KEYS, "scales"), name)
     common, runs = table.get("common", {}), table.get("runs", [])
-    if not isinstance(common, dict) or not isinstance(runs, list) or not runs:
+    tables = isinstance(runs, list) and runs and all(isinstance(block, dict) for block in runs)
+    if not isinstance(common, dict) or not tables:
         raise ValueError(f"{name} has nothing to run: it needs a [[runs]] table")
     blocks = tuple(
         _block({**common, **block}, f"{name}, [[runs]] {i}") for i, block in enumerate(runs, 1)
@@ -109,6 +119,7 @@ def parse(text: str, name: str) -> Study:
     if scales == SHARED:
         scales = tomllib.loads((_folder() / "scales.toml").read_text())
     for scale, rules in _table(scales, f"{name}, scales").items():
+        plain_name(scale)
         for rule in rules:
             _check_rule(rule, f"{name}, [[scales.{scale}]]")
     own: dict[str, Any] = {key: str(table[key]) for key in ("about", "metric") if key in table}
@@ -134,6 +145,10 @@ def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
     rules = study.scales.get(scale, [])
     if seeds:
         rules = [{**rule, "seeds": seeds} for rule in rules or [{}]]
+    count = sum(math.prod(map(len, block.values())) for block in study.blocks)
+    if count > MOST_SETTINGS:
+        many = f"{count:,}" if count < 10**12 else f"{count:.1e}"
+        raise ValueError(f"{study.name} has {many} settings; at most {MOST_SETTINGS:,} are run")
     found = [
         setting
         for block in study.blocks

@@ -87,7 +87,7 @@ class Directory:
 
     def subfolder(self, name: str, create: bool = False) -> "Directory":
         """A folder inside this one, never one that a link points to."""
-        return Directory(self.path / _plain(name), create, self)
+        return Directory(self.path / plain_name(name), create, self)
 
     def open(self, name: str) -> FileIO:
         """Open a regular file for reading."""
@@ -117,7 +117,7 @@ class Directory:
     @contextlib.contextmanager
     def replacing(self, name: str) -> Iterator[FileIO]:
         """A new file that takes this name, once it is whole and on the disk."""
-        part = f"{_plain(name)}.part"
+        part = f"{plain_name(name)}.part"
         self.remove(part)
         with self.create(part) as file:
             yield file
@@ -150,7 +150,7 @@ class Directory:
             os.fsync(self.descriptor)
 
     def rename(self, old: str, new: str) -> None:
-        old, new = _plain(old), _plain(new)
+        old, new = plain_name(old), plain_name(new)
         if BY_DESCRIPTOR:
             os.replace(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
         else:
@@ -171,8 +171,8 @@ class Directory:
     def _at(self, name: str) -> tuple[tuple[str | Path], dict[str, int]]:
         """The arguments that name an entry for a function of `os`."""
         if BY_DESCRIPTOR:
-            return (_plain(name),), {"dir_fd": self.descriptor}
-        return (self.path / _plain(name),), {}
+            return (plain_name(name),), {"dir_fd": self.descriptor}
+        return (self.path / plain_name(name),), {}
 
     def _status(self, name: str) -> os.stat_result:
         place, at = self._at(name)
@@ -203,9 +203,18 @@ def write_all(file: FileIO, data: bytes | memoryview) -> None:
         view = view[file.write(view) :]
 
 
-def _plain(name: str) -> str:
+def open_below(root: Path, *names: str) -> Directory:
+    """A folder below one that the user named, made if it is not there; no link on the way."""
+    folder = Directory(root, create=True)
+    for name in names:
+        with folder:
+            folder = folder.subfolder(name, create=True)
+    return folder
+
+
+def plain_name(name: str) -> str:
     """A name that cannot leave the folder."""
-    if not name or name in (".", "..") or Path(name).name != name:
+    if not name or name in (".", "..") or Path(name).name != name or "\0" in name:
         raise ValueError(f"{name!r} is not the name of a file")
     return name
 

@@ -205,7 +205,7 @@ def stack_hparams(config: Config, cells: list[Cell]) -> HParams:
         "total_steps": length,
     }
     rows = [make_hparams(config.algo, **schedule, **cell.numbers) for cell in cells]
-    return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, jnp.float32) for v in x]), *rows)
+    return jax.tree.map(lambda *x: jnp.asarray(np.array(x, np.float32)), *rows)
 
 
 def check_memory(run: Run) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, Literal, get_args, get_origin
 
 from tsallax.training.config import FIELDS, FOLLOWING, NUMBERS, ONLY, Config
+from tsallax.training.limits import check_limits
 from tsallax.training.presets import COMMON, OPTIMISER_EPS, PARALLEL, PRESETS, silent_choices
 
 
@@ -33,6 +34,7 @@ def resolve(config: Config) -> Config:
     config = _fill(config, filling)
     config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]})
     _check_values(config)
+    check_limits(config)
     if row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
     return _normal_form(config)

@@ -1,0 +1,50 @@
+"""Valid but enormous settings are refused at once, before anything is built from them."""
+
+import math
+
+import pytest
+
+from tsallax.training import limits
+from tsallax.training.build import make_cells
+from tsallax.training.config import Config
+from tsallax.training.limits import check_limits
+from tsallax.training.resolve import resolve
+
+PARALLEL = {"learner": "parallel"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seeds": 10**9}, "1,000,000,000 runs side by side are too many, at most 10,000"),
+        ({"seeds": 10**12}, r"seeds must be below 2\^31"),
+        (dict.fromkeys(("q", "alpha", "beta", "gamma"), tuple(i / 301 for i in range(1, 301))),
+         "8,100,000,000 runs side by side"),
+        ({"hidden": (8,) * 100_000}, "hidden: 100,000 layers are too many, at most 100"),
+        ({"steps": 10**18}, r"steps must be below 2\^31, not 1.0e\+18"),
+        ({"target_period": 10**9}, "a target period: 32,000,000,000 transitions drawn"),
+        ({"updates": 10**9}, "transitions drawn"),
+        ({"eval_episodes": 10**9}, "eval_episodes: 1,000,000,000 episodes are too many"),
+        ({"num_envs": 10**9, **PARALLEL}, "steps per rollout are too many"),
+        ({"rollout": 10**9, **PARALLEL}, "steps per rollout are too many"),
+        ({"epochs": 10**9, **PARALLEL}, "num_envs x rollout x epochs"),
+        ({"alpha": (1e39,)}, r"alpha = 1e\+39 is beyond float32"),
+        ({"alpha": (0.1, 1e-60)}, "alpha = 1e-60 is beyond float32"),
+        ({"learning_rate": (1e-39,)}, "beyond float32"),  # subnormal: flushed to 0 on many devices
+    ],
+)  # fmt: skip
+def test_enormous_settings_are_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        resolve(Config("CartPole-v1", **change))
+
+
+def test_what_is_large_but_possible_is_not():
+    resolve(Config("CartPole-v1", seeds=10_000, steps=2 * 10**9, q=(math.inf,), alpha=(1e-30,)))
+    resolve(Config("CartPole-v1", max_grad_norm=(math.inf,), clip=(-math.inf,), beta=(0.0,)))
+    resolve(Config("MinAtar/Breakout", num_envs=4096, rollout=128, minibatches=64, **PARALLEL))
+
+
+def test_the_number_of_cells_is_that_which_is_built():
+    config = resolve(Config("CartPole-v1", seeds=3, q=(1.5, 2.0), alpha=(0.1, 0.2)))
+    assert limits.cells_of(config) == len(make_cells(config)) == 12
+    check_limits(config)
