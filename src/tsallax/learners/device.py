@@ -30,6 +30,7 @@ class Loop(NamedTuple):
 
     init: Callable[..., Any]  # (key): the first state, with `step`, `agent` and `truncations`
     period: Callable[..., Any]  # (state, hp, numbers, largest): the next state, and metrics
+    optimisation: int | None = None  # level of the compiler's last passes; None for its own, 3
 
 
 class DeviceLearner:
@@ -124,7 +125,9 @@ def program(loop: Loop, cells: int, devices: int = 1) -> Callable[..., Any]:
         run = jax.shard_map(
             run, mesh=mesh, in_specs=(own, own, P()), out_specs=own, check_vma=False
         )
-    return jax.jit(run, donate_argnums=0)
+    level = loop.optimisation
+    options = {} if level is None else {"xla_backend_optimization_level": str(level)}
+    return jax.jit(run, donate_argnums=0, compiler_options=options)
 
 
 # Compiled in a quarter of the time, for a program that is run once; other devices ignore it.

@@ -144,4 +144,5 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
         state = agent.copy_target(run.agent)
         return run._replace(agent=state, episodes=run.episodes.clear(), key=k_next), metrics
 
-    return Loop(init, period)
+    # At the first level the program is as fast and takes a sixth less to compile.
+    return Loop(init, period, optimisation=1)
