@@ -28,6 +28,7 @@ COMMANDS = {
     "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
     "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
     "sweep": Command("tsallax.cli.sweep", "a study of your own: environments x algorithms x ..."),
+    "tune": Command("tsallax.cli.tune", "search for settings that work on an environment"),
     "claims": Command("tsallax.cli.claims", "the paper's claims C1 to C14, a verdict on each"),
     "report": Command("tsallax.cli.report", "runs and results as one HTML page"),
     "explore": Command(

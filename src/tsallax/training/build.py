@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -49,16 +50,23 @@ class Run(NamedTuple):
         return [cell.label(varied(self.config)) for cell in self.cells]
 
 
-def make_run(config: Config, network: Network | None = None, devices: int = 1) -> Run:
+def make_run(
+    config: Config,
+    network: Network | None = None,
+    devices: int = 1,
+    beside: Sequence[Config] = (),
+) -> Run:
     """Build the learner of a resolved configuration.
 
     Args:
         config: the configuration.
         network: a user's own pair, if it is not the configuration's.
         devices: of this host, among which the cells of a compiled run are shared out.
+        beside: configurations that differ in numbers alone, whose cells follow in the same program.
     """
-    cells = make_cells(config)
-    hp = stack_hparams(config, cells)
+    each = [(one, make_cells(one)) for one in (config, *beside)]
+    cells = [cell for _, own in each for cell in own]
+    hp = jax.tree.map(lambda *x: jnp.concatenate(x), *(stack_hparams(*one) for one in each))
     seeds = [cell.seed for cell in cells]
     if config.loop == "compiled":
         make = _on_device

@@ -13,6 +13,7 @@ from tsallax.training.options import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
+    Range,
     number,
     option,
 )
@@ -53,8 +54,9 @@ class Config:
                             "q > 0, or by one of the paper's approximations.", "exact")
     q: Numbers = number("Entropic index: 1 softmax, 2 sparsemax, inf greedy.",
                         ("a number", lambda x: not math.isnan(x)))
-    alpha: Numbers = number("Weight of the entropy.", POSITIVE)
-    beta: Numbers = number("Weight of the advantage or of the log-policy.", NOT_NEGATIVE)
+    alpha: Numbers = number("Weight of the entropy.", POSITIVE, tune=Range(1e-3, 0.3, log=True))
+    beta: Numbers = number("Weight of the advantage or of the log-policy.", NOT_NEGATIVE,
+                           tune=Range(0.0, 0.99))
     gamma: Numbers = number("Discount.", SHARE)
     k: Numbers | None = number(
         "Factor of the entropy; 1/2, but 1 at q = 1, if not given.", POSITIVE
@@ -66,18 +68,22 @@ class Config:
     clip: Numbers = number("Lower bound of the weighted log-policy.",
                            ("0 or less", lambda x: x <= 0))
     delta: Numbers = number("Added to pi under a logarithm.", NOT_NEGATIVE)
-    learning_rate: Numbers = number("Step size of the optimiser.", POSITIVE, aliases=("--lr",))
+    learning_rate: Numbers = number("Step size of the optimiser.", POSITIVE, aliases=("--lr",),
+                                    tune=Range(1e-5, 1e-2, log=True))
     max_grad_norm: Numbers = number("The norm of the gradient is clipped to this.",
                                     ("positive", lambda x: x > 0))
     epsilon: Numbers = number("Share of uniformly random actions at the start.", SHARE)
-    epsilon_end: Numbers = number("Share of random actions after the decay.", SHARE)
-    lambda_: Numbers = number("Parallel: lambda of the returns, 0 for one step.", SHARE)
+    epsilon_end: Numbers = number("Share of random actions after the decay.", SHARE,
+                                  tune=Range(0.01, 0.1))
+    lambda_: Numbers = number("Parallel: lambda of the returns, 0 for one step.", SHARE,
+                              tune=Range(0.0, 1.0))
     reward_scale: Numbers = number("Parallel: rewards are multiplied by it, for the learner.",
                                    POSITIVE)
     learning_rate_end: Numbers = number("Parallel: step size at the end, linearly.", NOT_NEGATIVE,
                                         aliases=("--lr-end",))
     epsilon_fraction: float = option("algorithm", "Length of the decay, as a share of the steps.",
-                                     rule=("in (0, 1]", lambda x: 0 < x <= 1))
+                                     rule=("in (0, 1]", lambda x: 0 < x <= 1),
+                                     tune=Range(0.05, 0.6))
     schedule_steps: int | None = option(
         "algorithm", "Environment steps for which epsilon and the step size are laid out; they "
         "keep their end values after that. All steps if not given.", rule=AT_LEAST_ONE)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 Rule = tuple[str, Callable[[Any], bool]]  # what is allowed, in words and as a test
 
@@ -13,6 +13,14 @@ SHARE: Rule = ("between 0 and 1", lambda x: 0 <= x <= 1)
 AT_LEAST_ONE: Rule = ("at least 1", lambda x: x >= 1)
 
 
+class Range(NamedTuple):
+    """Where `tsallax tune` looks for a number."""
+
+    low: float
+    high: float
+    log: bool = False  # evenly in its logarithm
+
+
 def option(
     group: str,
     help: str,  # noqa: A002 (as the field calls it)
@@ -20,6 +28,7 @@ def option(
     rule: Rule | None = None,
     grid: bool = False,
     aliases: tuple[str, ...] = (),
+    tune: Range | None = None,
 ) -> Any:
     """A field of `Config`.
 
@@ -30,11 +39,12 @@ def option(
         rule: which values are allowed.
         grid: a number of the equations, of which several values make a grid.
         aliases: other spellings on the command line.
+        tune: where `tsallax tune` looks for it; it leaves the others as they are.
     """
     about = {"group": group, "help": help, "rule": rule, "grid": grid, "aliases": aliases}
-    return field(default=default, metadata=about)
+    return field(default=default, metadata={**about, "tune": tune})
 
 
-def number(help: str, rule: Rule, group: str = "algorithm", aliases: tuple[str, ...] = ()) -> Any:  # noqa: A002
+def number(help: str, rule: Rule, aliases: tuple[str, ...] = (), tune: Range | None = None) -> Any:  # noqa: A002
     """A number of the equations: traced, so that several values are one program."""
-    return option(group, help, rule=rule, grid=True, aliases=aliases)
+    return option("algorithm", help, rule=rule, grid=True, aliases=aliases, tune=tune)
