@@ -46,7 +46,9 @@ def main(algos: tuple[str, ...] = ("tal", "dqn"), steps: int = 400, buffer: int 
     """
     print("| ms per step | act | update | batch | emulator | rest |\n|---|---|---|---|---|---|")
     for algo in algos:
-        config = Config("ALE/Pong-v5", algo=algo, q=(2.0,), buffer=buffer, steps=10**9)
+        config = Config(
+            "ALE/Pong-v5", preset="paper", algo=algo, q=(2.0,), buffer=buffer, steps=10**9
+        )
         run = make_run(resolve(config))
         learner: Any = run.learner
         own = {name: timed(name, getattr(learner.programs, name)) for name in ("act", "update")}

@@ -27,7 +27,7 @@ from tsallax.training.resolve import resolve
 from updates import update_timer
 
 FIGURE = Path(__file__).parents[1] / "docs/figures/growth.png"
-GYM = {"env": "CartPole-v1", "steps": 10**6}
+GYM = {"env": "CartPole-v1", "preset": "paper", "steps": 10**6}
 SIZES = {
     "seeds": (1, 2, 4, 8, 16, 32, 64),
     "buffer": (1_000, 10_000, 100_000, 1_000_000),

@@ -35,7 +35,7 @@ def stages() -> None:
     from tsallax.training.config import Config
     from tsallax.training.resolve import resolve
 
-    built = make_run(resolve(Config("MinAtar/Breakout", steps=10**6)))
+    built = make_run(resolve(Config("MinAtar/Breakout", preset="paper", steps=10**6)))
     learner: Any = built.learner
     state = learner.start()
     say("the run's start: network, environment, replay")

@@ -31,7 +31,7 @@ def main(envs: Annotated[tuple[str, ...], tyro.conf.Positional] = ENVS) -> None:
     rate = matmul_rate()
     print(f"matrix products: {rate / 1e9:.0f} GFLOP/s; microseconds per environment step:")
     for env in envs:
-        run = make_run(resolve(Config(env, learner="parallel", steps=10**6)))
+        run = make_run(resolve(Config(env, preset="paper", learner="parallel", steps=10**6)))
         measure = compiled if run.config.loop == "compiled" else hosted
         parts = measure(run)
         products = operations(run.config) / rate * 1e6

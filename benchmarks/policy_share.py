@@ -28,7 +28,7 @@ WHAT = ("update", "policies", "loop")
 
 def timers(env: str, q: float) -> list[Callable[[], float]]:
     """Of `WHAT`, as a run with this q has it."""
-    run = make_run(resolve(Config(env, q=(q,), steps=10**6)))
+    run = make_run(resolve(Config(env, preset="paper", q=(q,), steps=10**6)))
     hp = jax.tree.map(lambda x: x[0], run.hp)
     sizes = run.config.batch, envs.make(env).num_actions
     policy = make_policy("exact", closed_q(run.hp.q))

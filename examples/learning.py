@@ -42,7 +42,7 @@ class Task(NamedTuple):
         return f"{self.env.split('/')[-1]}-{self.label}"
 
     def command(self, out: Path) -> list[str]:
-        what = [self.env, "--algo", self.algo, "--head", self.head]
+        what = [self.env, "--preset", "paper", "--algo", self.algo, "--head", self.head]
         numbers = ["--seeds", str(self.seeds), "--steps", str(self.steps), "--out", str(out)]
         return [sys.executable, "-m", "tsallax", "train", *what, *numbers]
 

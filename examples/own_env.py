@@ -49,7 +49,7 @@ def thermostat(limit: int = 100) -> Environment:
 
 def train(folder: Path, **fields: Any) -> Result:
     CONSTRUCTORS["Thermostat"] = thermostat
-    result = tsallax.train("Thermostat", q=2, **(SETTINGS | fields))
+    result = tsallax.train("Thermostat", preset="paper", q=2, **(SETTINGS | fields))
     result.plot(folder / "thermostat.png")
     return result
 

@@ -17,7 +17,7 @@ QS = (1.0, 1.5, 2.0, 3.0, float("inf"))
 
 def sweep(q: tuple[float, ...] = QS, seeds: int = 2, steps: int = 20_000, **fields: Any) -> Result:
     """TAL on CartPole with small layers; k = 1/2 for every q, so that only q differs."""
-    fields = {"k": 0.5, "hidden": (64, 64), "progress": True} | fields
+    fields = {"preset": "paper", "k": 0.5, "hidden": (64, 64), "progress": True} | fields
     return tsallax.train("CartPole-v1", algo="tal", q=q, seeds=seeds, steps=steps, **fields)
 
 

@@ -24,7 +24,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-TINY = ("steps=200", "target-period=100", "batch=8", "buffer=100", "hidden=8")
+TINY = ("preset=paper", "steps=200", "target-period=100", "batch=8", "buffer=100", "hidden=8")
 
 
 class Route(NamedTuple):

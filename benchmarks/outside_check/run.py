@@ -36,7 +36,16 @@ def main(out: Path = Path("runs/outside-check"), seeds: int = 5, core: int = 0) 
         if (folder / "run.json").exists():
             run(*train, "--resume", folder)
         else:
-            setting = ["--choices", "sb3", "--steps", 150_000, "--seeds", seeds]
+            setting = [
+                "--preset",
+                "paper",
+                "--choices",
+                "sb3",
+                "--steps",
+                150_000,
+                "--seeds",
+                seeds,
+            ]
             run(*train, "CartPole-v1", "--algo", algo, *setting, "--out", folder)
     given = [word for algo, folder in folders.items() for word in (f"--{algo}", folder)]
     run(sys.executable, HERE / "compare.py", "--sb3", out / "sb3", *given)

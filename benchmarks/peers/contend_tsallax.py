@@ -10,6 +10,7 @@ work, options = arguments()
 turns = Turns(work.batch, work.train_period, settle=work.target_period)
 config = Config(
     work.env,
+    preset="paper",
     algo=options.algo,
     q=(2.0,),
     seeds=options.seeds,

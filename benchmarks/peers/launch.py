@@ -32,7 +32,14 @@ def launch(cores: tuple[int, ...], repeats: int) -> dict[str, dict[str, list[flo
 
 def first_times(cores: tuple[int, ...], folder: Path, name: str) -> dict[str, float]:
     """Seconds from the start of the process."""
-    command = [*pinned(cores), str(Path(sys.executable).with_name("tsallax")), "train", ENV]
+    command = [
+        *pinned(cores),
+        str(Path(sys.executable).with_name("tsallax")),
+        "train",
+        ENV,
+        "--preset",
+        "paper",
+    ]
     own = {
         "PYTHONPATH": str(ROOT / "src"),
         "XDG_CACHE_HOME": str(folder / "cache"),

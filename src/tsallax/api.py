@@ -14,8 +14,9 @@ from tsallax.report.curves import Curves, as_png, plot_curves, read_curves
 from tsallax.spelling import suggest
 from tsallax.storage.run_folder import CURVES
 from tsallax.training.build import Run, check_memory, make_run
-from tsallax.training.config import NUMBERS, Config, grid, varied
+from tsallax.training.config import Config, grid, varied
 from tsallax.training.driver import RECENT, Progress, Silent, make_folder, periods
+from tsallax.training.given import field_value, with_preset_file
 from tsallax.training.model import Model
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 # Not those that have a name above, nor those of checkpoints.
 NAMED = ("env", "network", "save_seconds", "save_steps")
-FIELDS = {field.name: field.type for field in fields(Config) if field.name not in NAMED}
+FIELDS = [field.name for field in fields(Config) if field.name not in NAMED]
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def train(
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
     own = None if isinstance(network, str) else network
     given["network"] = "own" if own else network
-    config = resolve(Config(env, **given))
+    config = resolve(with_preset_file(Config(env, **given)))
     run = make_run(config, own)
     check_memory(run)
     seen: list[Progress] = []
@@ -197,20 +198,9 @@ def _model(run: Run, params: Params, cell: int) -> Model:
 
 
 def _field(name: str, value: Any) -> Any:
-    """One number where a grid may stand, lists, and whole numbers such as 1e5 are welcome."""
     if name not in FIELDS:
         raise ValueError(f"unknown setting {name!r}; {suggest(name, FIELDS)}")
-    if name in NUMBERS:
-        try:
-            return tuple(np.atleast_1d(np.asarray(value, float)).tolist())
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be a number or several, not {value!r}") from None
-    if name == "hidden":
-        return (value,) if isinstance(value, int) else tuple(value)
-    if FIELDS[name] is str and not isinstance(value, str):
-        raise ValueError(f"{name} must be a name, not {value!r}: several runs are a sweep")
-    whole = FIELDS[name] is int and isinstance(value, float | np.number) and value == int(value)
-    return int(value) if whole else value
+    return field_value(name, value)
 
 
 def _score(values: np.ndarray) -> float:

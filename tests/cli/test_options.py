@@ -55,10 +55,14 @@ def test_no_default_is_shown_that_is_none(help_text):
 
 
 def test_the_value_in_effect_is_shown_per_preset():
-    assert in_effect("batch") == "gym 128, minatar 32, atari 32"
+    assert in_effect("batch") == "default: gym 128, minatar 32, atari 32"
+    assert in_effect("num_envs") == "default: gym 16, minatar 128, atari 8"
     assert in_effect("gamma") == "default: 0.99"
-    assert in_effect("stack") == "gym 0, minatar 0, atari 4"
-    assert in_effect("steps") == "default: 100000"
+    assert in_effect("stack") == "default: gym 0, minatar 0, atari 4"
+    assert in_effect("learner") == "tuned: parallel; paper: replay"
+    assert in_effect("beta") == (
+        "tuned: gym 0.3, minatar 0.5, atari 0.5; paper: gym 0.99, minatar 0.9, atari 0.9"
+    )
     assert in_effect("tag") == ""
 
 
@@ -67,15 +71,16 @@ def test_the_value_in_effect_is_shown_per_preset():
     [
         (["--lr", "1e-4", "3e-4"], {"learning_rate": (1e-4, 3e-4)}),
         (["--learning-rate", "1e-4"], {"learning_rate": (1e-4,)}),
-        (["--total-timesteps", "1e3"], {"steps": 1000}),
-        (["--steps", "2_000"], {"steps": 2000}),
+        (["--total-timesteps", "1e3"], {"steps": 1024}),  # in rollouts of 16 x 32
+        (["--steps", "2_000"], {"steps": 2048}),
         (["--warmup", "0", "--choices", "sb3", "--steps", "1e5"], {"warmup": 128}),
         (["--choices", "sb3", "--steps", "1e5"], {"warmup": 50_000}),
         (["--hidden", "64", "32"], {"hidden": (64, 32)}),
         (["--q", "inf", "1.5"], {"q": (float("inf"), 1.5)}),
         (["--clip-rewards", "True"], {"clip_rewards": True}),
         (["--head", "quantile"], {"head": "quantile"}),
-        ([], {"q": (2.0,), "preset": "gym", "batch": 128, "clip_rewards": False}),
+        ([], {"q": (2.0,), "preset": "tuned", "num_envs": 16, "batch": None}),
+        (["--preset", "paper"], {"q": (2.0,), "preset": "gym", "batch": 128, "num_envs": None}),
     ],
 )
 def test_the_spellings_of_the_field(arguments, found):

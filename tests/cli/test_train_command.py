@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from support import runs, tiny
+from support.configs import paper
 from tsallax import cli
 from tsallax.cli import one_line
 from tsallax.cli.display import Display
@@ -18,9 +19,7 @@ from tsallax.report.curves import read_curves, smooth
 from tsallax.storage import run_folder
 from tsallax.storage.run_folder import RunFolder, read_about
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
 from tsallax.training.driver import Progress
-from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 
 TINY = tiny.flags(steps=118, q=(1.5, math.inf))  # in blocks of C: 120 steps
@@ -135,7 +134,7 @@ def test_list_names_everything(capsys):
         (["Cartpole-v1"], "did you mean 'CartPole-v1'"),
         (["CartPole-v1", "--algo", "tall"], "did you mean 'tal'"),
         (["CartPole-v1", "--alpha", "-1"], "alpha must be positive, not -1"),
-        (["CartPole-v1", "--steps", "64"], "64 steps make no update"),
+        (["CartPole-v1", "--preset", "paper", "--steps", "64"], "64 steps make no update"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(arguments, message, tmp_path, capsys):
@@ -208,7 +207,7 @@ def test_a_run_is_done_though_its_checkpoints_cannot_be_removed(tmp_path, monkey
 
     remove = run_folder.Directory.remove
     monkeypatch.setattr(run_folder.Directory, "remove", refuse)
-    runs.new_folder(tmp_path / "run", resolve(Config("CartPole-v1"))).close("done")
+    runs.new_folder(tmp_path / "run", paper("CartPole-v1")).close("done")
     assert read_about(tmp_path / "run").status == "done"
 
 

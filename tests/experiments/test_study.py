@@ -10,13 +10,13 @@ import matplotlib
 import numpy as np
 import pytest
 
+from support.configs import paper
 from tsallax.experiments import study
 from tsallax.experiments.jobs import Job, join, make_jobs, split
 from tsallax.experiments.results import Curve
 from tsallax.operators import ALGORITHMS
 from tsallax.report.figure import draw_study
-from tsallax.training.config import Config, grid
-from tsallax.training.resolve import resolve
+from tsallax.training.config import grid
 
 OWN = """
 title = "mine"
@@ -172,13 +172,13 @@ def test_a_scale_or_study_that_is_not_there():
 
 
 def test_seeds_are_split_as_equally_as_can_be():
-    config = resolve(Config("CartPole-v1", seeds=7, first_seed=10))
+    config = paper("CartPole-v1", seeds=7, first_seed=10)
     assert [(c.first_seed, c.seeds) for c in split(config, 3)] == [(10, 3), (13, 2), (15, 2)]
 
 
 def test_joined_jobs_hold_the_same_cells_and_keep_closed_forms_apart():
     numbers = [(q, alpha) for q in (1.5, 2.0, 3.0, 4.0) for alpha in (0.01, 0.03)]
-    apart = [resolve(Config("CartPole-v1", q=(q,), alpha=(a,), seeds=2)) for q, a in numbers]
+    apart = [paper("CartPole-v1", q=(q,), alpha=(a,), seeds=2) for q, a in numbers]
     joined = join(apart, 8)
     cells = [(c["q"], c["alpha"]) for config in joined for c in grid(config)]
     assert sorted(cells) == sorted(numbers)
@@ -188,7 +188,7 @@ def test_joined_jobs_hold_the_same_cells_and_keep_closed_forms_apart():
 
 
 def test_jobs_that_share_a_program_say_so():
-    config = resolve(Config("CartPole-v1", q=(1.5,), seeds=2))
+    config = paper("CartPole-v1", q=(1.5,), seeds=2)
     job = Job(config, Path("x"))
     for same in ({"q": (3.0,)}, {"alpha": (0.1,)}, {"first_seed": 5}, {"steps": 8_000}):
         assert Job(dataclasses.replace(config, **same), Path("y")).program == job.program

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from support import runs
+from support.configs import paper
 from support.studies import STUDY
 from tsallax import cli
 from tsallax.experiments import results, sweep
@@ -27,12 +28,11 @@ from tsallax.experiments.worker import work
 from tsallax.learners import Metrics
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
-from tsallax.training.config import Config, to_json
-from tsallax.training.resolve import resolve
+from tsallax.training.config import to_json
 
 
 def jobs_of(folder: Path, number: int = 4) -> list[Job]:
-    numbers = [resolve(Config("CartPole-v1", q=(1.5 + i,))) for i in range(number)]
+    numbers = [paper("CartPole-v1", q=(1.5 + i,)) for i in range(number)]
     return [Job(config, folder / str(i)) for i, config in enumerate(numbers)]
 
 
@@ -114,11 +114,7 @@ def test_a_job_that_another_process_has_is_waited_for(tmp_path, monkeypatch):
 
 
 def test_workers_do_not_compile_the_same_program_at_once(tmp_path):
-    q = [
-        resolve(Config("CartPole-v1", algo=a, q=(x,)))
-        for a in ("tal", "mt-dqn")
-        for x in (3.0, 4.0)
-    ]
+    q = [paper("CartPole-v1", algo=a, q=(x,)) for a in ("tal", "mt-dqn") for x in (3.0, 4.0)]
     jobs = [Job(config, tmp_path / str(i)) for i, config in enumerate(q)]
     fake = Fake({})
     sweep.run(jobs, fake, say=quiet)
@@ -134,7 +130,7 @@ def test_a_sweep_that_is_asked_to_stop_closes_its_executor(tmp_path):
 
 def test_joining_keeps_a_number_left_open_apart():
     numbers = (None, (1.0,))
-    configs = [resolve(Config("CartPole-v1", algo="mt-dqn", log_weight=n)) for n in numbers]
+    configs = [paper("CartPole-v1", algo="mt-dqn", log_weight=n) for n in numbers]
     for order in (configs, configs[::-1]):
         assert {config.log_weight for config in join(order, width=8)} == set(numbers)
 

@@ -19,8 +19,8 @@ HERE = Path(__file__).parent
 RUN = HERE / "schema2-run"
 STATES = np.random.default_rng(0).uniform(-1, 1, (3, 4)).astype(np.float32)
 FLAGS = (
-    "--seeds 2 --q 1.5 3 --hidden 8 --batch 8 --buffer 100 --target-period 40 --steps 120 "
-    "--eval-every 80 --eval-episodes 2"
+    "--preset paper --seeds 2 --q 1.5 3 --hidden 8 --batch 8 --buffer 100 --target-period 40 "
+    "--steps 120 --eval-every 80 --eval-episodes 2"
 )
 
 

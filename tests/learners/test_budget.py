@@ -12,11 +12,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from support.configs import paper
 from support.hlo import AS_USERS
 from tsallax import envs
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 from tsallax.types import Transition
 
 GYM = list(pairwise((4, 512, 512, 2)))
@@ -32,7 +31,7 @@ def products(env: str, batch: int) -> float:
 
 
 def compiled(env: str, algo: str):
-    config = resolve(Config(env, algo=algo))
+    config = paper(env, algo=algo)
     run = make_run(config)
     state = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype),
@@ -59,7 +58,7 @@ def transitions(n, shape, dtype):
 @pytest.mark.parametrize("algo", ["tal", "dqn"])
 def test_an_update_is_its_matrix_products_and_little_else(env, more, megabytes, algo):
     cost = compiled(env, algo).cost_analysis() or {}
-    needed = products(env, resolve(Config(env)).batch)
+    needed = products(env, paper(env).batch)
     assert needed <= cost["flops"] < more * needed
     assert cost["bytes accessed"] < megabytes * 1e6
 

@@ -7,9 +7,8 @@ import sys
 import jax
 import pytest
 
+from support.configs import paper
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 
 SMALL = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 100, "steps": 200}
 SCRIPT = """
@@ -18,7 +17,8 @@ from tsallax.training.build import make_run
 from tsallax.training.config import Config
 from tsallax.training.resolve import resolve
 
-config = resolve(Config("CartPole-v1", algo="dqn", seeds=2, gamma=(0.9, 0.99), **{small}))
+own = dict(algo="dqn", seeds=2, gamma=(0.9, 0.99), **{small})
+config = resolve(Config("CartPole-v1", preset="paper", **own))
 found = []
 for devices in (1, 2):
     run = make_run(config, devices=devices)
@@ -46,13 +46,13 @@ def test_the_runs_do_not_depend_on_the_number_of_devices():
 
 
 def test_devices_that_are_not_there_or_do_not_divide(monkeypatch):
-    config = resolve(Config("CartPole-v1", seeds=3, **SMALL))
+    config = paper("CartPole-v1", seeds=3, **SMALL)
     with pytest.raises(ValueError, match=r"devices must be 1 to \d+, .* not 1000001"):
         make_run(config, devices=1 + 10**6)
     with pytest.raises(ValueError, match=r"devices must be 1 to .* not 0"):
         make_run(config, devices=0)
     with pytest.raises(ValueError, match="for environments that are compiled"):
-        make_run(resolve(Config("LunarLander-v3")), devices=2)
+        make_run(paper("LunarLander-v3"), devices=2)
     monkeypatch.setattr(jax, "local_device_count", lambda: 3)
     assert make_run(config, devices=3).learner.devices == 3
     with pytest.raises(ValueError, match="3 runs side by side cannot be shared out to 2 devices"):

@@ -4,13 +4,12 @@ import jax
 import numpy as np
 import pytest
 
+from support.configs import paper
 from tsallax.learners.device import program
 from tsallax.learners.host_programs import _functions
 from tsallax.learners.parallel_update import plan as rollouts
 from tsallax.learners.replay_device import plan as blocks
 from tsallax.training.build import make_run, rollouts_of, schedule_of
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 
 SMALL = {"steps": 512, "hidden": (8,), "target_period": 256, "seeds": 2, "q": (1.5,)}
 PLATFORMS = ("cuda", "tpu")
@@ -21,7 +20,7 @@ PARALLEL = {**SMALL, "learner": "parallel", "num_envs": 4, "rollout": 8}
 @pytest.mark.parametrize("env", ["CartPole-v1", "MinAtar/Breakout"])
 @pytest.mark.parametrize("options", [REPLAY, PARALLEL], ids=["replay", "parallel"])
 def test_the_program_of_a_period_lowers(options, env):
-    config = resolve(Config(env, **options))
+    config = paper(env, **options)
     run = make_run(config)
     if config.learner == "parallel":
         numbers = next(iter(rollouts(rollouts_of(config), 0)))
@@ -34,7 +33,7 @@ def test_the_program_of_a_period_lowers(options, env):
 
 
 def test_the_programs_around_host_environments_lower():
-    run = make_run(resolve(Config("CartPole-v1", **{**REPLAY, "seeds": 1})))
+    run = make_run(paper("CartPole-v1", **{**REPLAY, "seeds": 1}))
     one = _functions(run.agent, apart=True)
     state = jax.eval_shape(one.init, jax.random.key(0))
     hp = jax.tree.map(lambda x: x[0], run.hp)

@@ -9,17 +9,17 @@ import pytest
 from scipy import stats
 
 import tsallax
-from support import host_envs
+from support import host_envs, tiny
+from support.configs import paper
 from tsallax import cli
 from tsallax.envs.host import make_host
 from tsallax.learners.host_programs import make_programs
 from tsallax.learners.rollout import host_moments
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 from tsallax.types import Transition
 
 SMALL = {
+    "preset": "paper",
     "hidden": (8,),
     "steps": 120,
     "target_period": 40,
@@ -103,6 +103,7 @@ def test_the_last_good_weights_are_kept(good):
 
 
 FLAGS = [
+    *("--preset", "paper"),
     *("--seeds", "3", "--hidden", "8", "--steps", "120", "--batch", "8", "--buffer", "200"),
     *("--target-period", "40", "--eval-episodes", "2"),
 ]
@@ -153,7 +154,7 @@ def test_what_is_not_supported_is_one_line(arguments, message, tmp_path, capsys)
 
 
 def test_lunar_lander_2_means_3(capsys, tmp_path):
-    flags = ["--hidden", "8", "--steps", "300", "--batch", "16", "--target-period", "100"]
+    flags = tiny.flags(tiny.HOST)
     assert cli.main(["train", "LunarLander-v2", *flags, "--out", str(tmp_path / "x")]) == 0
     assert "LunarLander-v2 is called LunarLander-v3 now" in capsys.readouterr().out
     model = tsallax.load(tmp_path / "x")
@@ -166,7 +167,7 @@ def test_lunar_lander_2_means_3(capsys, tmp_path):
 def both():
     """CartPole in both loops, acting at random: 4 seeds of 1,200 steps."""
     fields = {"seeds": 4, "hidden": (8,), "steps": 1200, "target_period": 20, "epsilon": 1.0}
-    fields |= {"epsilon_end": 1.0, "batch": 8, "buffer": 100, "train_period": 20}
+    fields |= {"preset": "paper", "epsilon_end": 1.0, "batch": 8, "buffer": 100, "train_period": 20}
     return [tsallax.train("CartPole-v1", loop=loop, **fields) for loop in ("compiled", "host")]
 
 
@@ -183,9 +184,7 @@ def test_both_loops_see_the_same_returns(both):
 
 def test_identical_updates_from_identical_batches():
     """The host's program and the agent's own function, cell by cell."""
-    config = resolve(
-        Config("CartPole-v1", seeds=2, hidden=(8,), batch=16, loop="host", alpha=(0.03, 0.3))
-    )
+    config = paper("CartPole-v1", seeds=2, hidden=(8,), batch=16, loop="host", alpha=(0.03, 0.3))
     run = make_run(config)
     random = np.random.default_rng(0)
     batch = Transition(

@@ -4,11 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+from support.configs import paper
 from tsallax.learners import host_programs
 from tsallax.learners.host_programs import make_programs
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 from tsallax.types import Transition
 
 SEEDS, BATCH = [4, 5, 6], 16
@@ -17,7 +16,7 @@ SEEDS, BATCH = [4, 5, 6], 16
 @pytest.fixture(scope="module")
 def run():
     fields = {"hidden": (8,), "batch": BATCH, "loop": "host"}
-    return make_run(resolve(Config("CartPole-v1", algo="tal", alpha=(0.01, 0.1, 1.0), **fields)))
+    return make_run(paper("CartPole-v1", algo="tal", alpha=(0.01, 0.1, 1.0), **fields))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +105,7 @@ def spied_run(monkeypatch, *arguments, **fields):
     few = {"batch": 2, "train_period": 1, "target_period": 3, "steps": 3}
     host_programs._functions.cache_clear()
     monkeypatch.setattr(jax, "jit", spy)
-    run = make_run(resolve(Config(*arguments, loop="host", **few, **fields)))
+    run = make_run(paper(*arguments, loop="host", **few, **fields))
     monkeypatch.undo()
     return run, passed
 

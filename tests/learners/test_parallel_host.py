@@ -6,14 +6,14 @@ import pytest
 
 import tsallax
 from support import host_envs
+from support.configs import paper
 from tsallax.learners.host import FrameStack
 from tsallax.learners.parallel_host import make_programs
 from tsallax.replay.host import HostRing
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 
 SMALL = {
+    "preset": "paper",
     "learner": "parallel",
     "hidden": (8,),
     "num_envs": 3,
@@ -34,7 +34,7 @@ def good_behaviour():
 
 
 def learner_of(**more):
-    return make_run(resolve(Config("tests/Naughty-v0", **{**SMALL, **more}))).learner
+    return make_run(paper("tests/Naughty-v0", **{**SMALL, **more})).learner
 
 
 def recorded(learner):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from support.configs import paper
 from support.hlo import AS_USERS
 from support.probe_envs import ROOMS, rooms
 from tsallax.agents import make_agent
@@ -19,8 +20,6 @@ from tsallax.networks import mlp
 from tsallax.operators import get_algorithm, make_hparams
 from tsallax.replay.ring import ROWS, cache_target_values, distinct, make_ring
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 
 
 def test_distinct_numbers_come_once():
@@ -90,7 +89,7 @@ def test_nothing_changes_but_the_work(cells, period):
 @pytest.mark.parametrize("env", ["CartPole-v1", "MinAtar/Breakout"])
 def test_no_buffer_is_copied_in_the_loop(env):
     """By the compiled program: what has a row for each slot is written in place, never copied."""
-    config = resolve(Config(env, steps=100_000, buffer=30_011))
+    config = paper(env, steps=100_000, buffer=30_011)
     config = dataclasses.replace(config, target_period=50 * config.train_period)
     run = make_run(config)
     numbers = Numbers(0, 50, True, config.train_period)

@@ -12,15 +12,14 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from support.configs import paper
 from tsallax import cli, envs
 from tsallax.api import load
 from tsallax.cli import minatar_terminal
 from tsallax.learners.rollout import Moment, moments
 from tsallax.report import video
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
 from tsallax.training.driver import make_folder
-from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 
 NAMES = ("left", "stay", "right")
@@ -35,7 +34,7 @@ def cartpole(finished):
 def breakout(tmp_path_factory):
     """Before its first step; with this alpha some actions are ruled out, several possible."""
     path = tmp_path_factory.mktemp("play") / "breakout"
-    config = resolve(Config("MinAtar/Breakout", hidden=(8,), q=(2.0,), alpha=(0.5,)))
+    config = paper("MinAtar/Breakout", hidden=(8,), q=(2.0,), alpha=(0.5,))
     run = make_run(config)
     folder = make_folder(path, run)
     folder.save_weights(jax.vmap(run.agent.init)(jax.random.split(jax.random.key(0), 1)).params)

@@ -9,11 +9,10 @@ from io import FileIO
 import pytest
 
 from support import runs
+from support.configs import paper
 from support.outside import snapshot
 from tsallax.storage import files
 from tsallax.storage.files import BusyError, Directory, is_unlocked, lock, write_all
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 
 
 @pytest.fixture(params=["descriptors", "paths"])
@@ -215,7 +214,7 @@ def test_all_bytes_are_written_though_one_call_takes_only_some(tmp_path):
 
 def test_a_folder_that_was_removed_and_made_again_is_another_one(tmp_path):
     """The old process, which still lives, cannot write into the new one's folder."""
-    path, config = tmp_path / "run", resolve(Config("CartPole-v1", steps=10_000))
+    path, config = tmp_path / "run", paper("CartPole-v1", steps=10_000)
     old = runs.new_folder(path, config)
     shutil.rmtree(path)
     new = runs.new_folder(path, config)  # the lock of the old one is not in its way

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from support import poison
+from support.configs import paper
 from tsallax import cli
 from tsallax.storage import checkpoint
 from tsallax.storage.files import Directory
@@ -23,7 +24,6 @@ from tsallax.storage.tensors import Spec
 from tsallax.training.build import make_run
 from tsallax.training.config import Config
 from tsallax.training.driver import make_folder
-from tsallax.training.resolve import resolve
 
 ARRAYS = {
     "weights": np.arange(64, dtype=np.float32).reshape(8, 8),
@@ -192,7 +192,7 @@ def save_costs(root: Path) -> str:
     """Seconds of one checkpoint: the gym preset, and a full MinAtar replay of 1e5."""
     found = []
     for env in ("CartPole-v1", "MinAtar/Breakout"):
-        config = resolve(Config(env, steps=200_000))
+        config = paper(env, steps=200_000)
         run = make_run(config)
         state = run.learner.start()
         folder = make_folder(root / env.replace("/", "-"), run)

@@ -37,7 +37,19 @@ OFTEN = {"eval_every": 400, "save_seconds": 0.05}
 CARTPOLE = ["CartPole-v1", *tiny.flags(**OFTEN, steps=8000)]
 FREEWAY = ["MinAtar/Freeway", *tiny.flags("MinAtar/Freeway", **OFTEN, steps=2000, time_limit=100)]
 PARALLEL = [
-    *("CartPole-v1", "--learner", "parallel", "--seeds", "2", "--hidden", "8", "--num-envs", "4"),
+    *(
+        "CartPole-v1",
+        "--preset",
+        "paper",
+        "--learner",
+        "parallel",
+        "--seeds",
+        "2",
+        "--hidden",
+        "8",
+        "--num-envs",
+        "4",
+    ),
     *("--rollout", "10", "--target-period", "400", "--steps", "40000", "--eval-every", "4000"),
     *("--save-seconds", "0.05"),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from support.configs import paper
 from tsallax import cli
 from tsallax.experiments.results import COLUMNS
 from tsallax.learners import Metrics
@@ -15,7 +16,6 @@ from tsallax.report.page import content, gather
 from tsallax.storage.run_folder import RunFolder
 from tsallax.training.build import make_cells
 from tsallax.training.config import Config, to_json, varied
-from tsallax.training.resolve import resolve
 
 
 def new_folder(path: Path, config: Config, resume: bool = False) -> RunFolder:
@@ -46,7 +46,7 @@ def write_run(
         names: fields of the configuration that need not be possible.
         fields: the others.
     """
-    config = resolve(Config(env, **{"steps": 10_000, **fields}))
+    config = paper(env, **{"steps": 10_000, **fields})
     config = dataclasses.replace(config, **(names or {}))
     folder = new_folder(path, config)
     seeds = np.array([cell["seed"] for cell in folder.cells], float)

@@ -6,12 +6,12 @@ Vary values (numbers, seeds, steps), not shapes: each shape is another program.
 from pathlib import Path
 from typing import Any
 
+from support.configs import paper
 from tsallax import cli
 from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 
 ENV = "CartPole-v1"
-SHAPE = {"hidden": (8,), "batch": 8, "buffer": 100, "target_period": 40}
+SHAPE = {"preset": "paper", "hidden": (8,), "batch": 8, "buffer": 100, "target_period": 40}
 TIME_LIMIT = 15  # so that some episodes are truncated
 # Three periods of four cells. No q with a closed form: one program serves all others.
 TINY = {**SHAPE, "steps": 120, "seeds": 2, "q": (1.5, 3.0), "eval_every": 80, "eval_episodes": 2}
@@ -20,7 +20,7 @@ HOST = "tests/Naughty-v0"  # of support.host_envs
 
 def config(env: str = ENV, **more: Any) -> Config:
     own = {"time_limit": TIME_LIMIT} if env == ENV else {}
-    return resolve(Config(env, **{**TINY, **own, **more}))
+    return paper(env, **{**TINY, **own, **more})
 
 
 def flags(env: str = ENV, **more: Any) -> list[str]:

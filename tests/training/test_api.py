@@ -11,6 +11,7 @@ import pytest
 
 import tsallax
 from support import tiny
+from support.configs import paper
 from support.host_envs import MISCHIEF
 from support.tiny import TINY
 from tsallax.api import _field
@@ -20,8 +21,6 @@ from tsallax.networks import mlp
 from tsallax.operators import ALGORITHMS, get_algorithm
 from tsallax.storage.run_folder import read_about
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
-from tsallax.training.resolve import resolve
 from tsallax.types import Bootstrap, HParams
 
 ALONE = {**TINY, "seeds": 1, "q": 2.0, "eval_every": 0}
@@ -222,5 +221,5 @@ def test_what_makes_no_sense_is_refused(settings, words):
 
 def test_a_wrong_word_is_refused(monkeypatch):
     monkeypatch.setattr("jaxtyping.config.jaxtyping_disable", True)  # a user has no type checks
-    with pytest.raises(ValueError, match="preset must be one of gym, minatar, atari"):
-        resolve(Config("CartPole-v1", preset="gim"))
+    with pytest.raises(ValueError, match="preset must be one of tuned, paper, gym, minatar, atari"):
+        paper("CartPole-v1", preset="gim")

@@ -7,11 +7,11 @@ import jax
 import numpy as np
 import pytest
 
+from support.configs import paper
 from tsallax import cli
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, to_json
+from tsallax.training.config import to_json
 from tsallax.training.driver import Best, Silent, periods, train_into
-from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import from_json, load_weights, read_run
 
 TINY = {"hidden": (8,), "steps": 400, "target_period": 40, "batch": 8, "buffer": 100, "seeds": 2}
@@ -32,7 +32,7 @@ def test_each_cell_keeps_its_own_best():
 
 @pytest.fixture(scope="module")
 def run():
-    return make_run(resolve(Config("CartPole-v1", **EVALUATED)))
+    return make_run(paper("CartPole-v1", **EVALUATED))
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +75,16 @@ def test_a_run_ends_when_every_seed_has_reached_the_return(run, monkeypatch):
 
 
 def test_evaluations_every_twentieth_if_not_given():
-    assert resolve(Config("CartPole-v1", steps=100_000, stop_at=475)).eval_every == 5_000
-    assert resolve(Config("CartPole-v1", steps=100_000)).eval_every == 0
+    assert paper("CartPole-v1", steps=100_000, stop_at=475).eval_every == 5_000
+    assert paper("CartPole-v1", steps=100_000).eval_every == 0
 
 
 def test_a_folder_of_an_older_version_is_the_same_run():
-    config = resolve(Config("CartPole-v1", **TINY))
+    config = paper("CartPole-v1", **TINY)
     fields = json.loads(json.dumps(to_json(config)))
     assert "stop_at" not in fields
     assert from_json(fields, schema=3) == config
-    asked = resolve(Config("CartPole-v1", **TINY, stop_at=9.5))
+    asked = paper("CartPole-v1", **TINY, stop_at=9.5)
     assert from_json(json.loads(json.dumps(to_json(asked))), schema=3) == asked
 
 
@@ -93,6 +93,6 @@ def test_commands_take_the_best_weights(whole, tmp_path, capsys):
     returns = read_run(whole)[1].everything["best"]["return"]
     assert f"seed 0: {returns[0]:.1f}" in capsys.readouterr().out
     never = tmp_path / "never"
-    assert train_into(make_run(resolve(Config("CartPole-v1", **TINY))), never, Silent())
+    assert train_into(make_run(paper("CartPole-v1", **TINY)), never, Silent())
     assert cli.main(["evaluate", str(never), "--best"]) == 2
     assert "was not evaluated while it was trained" in capsys.readouterr().err

@@ -62,7 +62,11 @@ def test_an_extended_run_is_the_longer_one_to_the_bit(shape, tmp_path, capsys):
 
 
 def test_schedules_hold_their_end_values_or_are_laid_out_anew():
-    config = resolve(Config("CartPole-v1", learner="parallel", steps=10_240, epsilon_fraction=0.5))
+    config = resolve(
+        Config(
+            "CartPole-v1", preset="paper", learner="parallel", steps=10_240, epsilon_fraction=0.5
+        )
+    )
     about = About(3, "done", {}, {})
     given = Config(config.env, steps=20_480)
     with pytest.raises(ValueError, match=r"ends at 0 after 10,240 steps.* --schedule-steps 20480"):

@@ -35,16 +35,38 @@ PARALLEL = {"learner": "parallel"}
 )  # fmt: skip
 def test_enormous_settings_are_refused(change, words):
     with pytest.raises(ValueError, match=words):
-        resolve(Config("CartPole-v1", **change))
+        resolve(Config("CartPole-v1", preset="paper", **change))
 
 
 def test_what_is_large_but_possible_is_not():
-    resolve(Config("CartPole-v1", seeds=10_000, steps=2 * 10**9, q=(math.inf,), alpha=(1e-30,)))
-    resolve(Config("CartPole-v1", max_grad_norm=(math.inf,), clip=(-math.inf,), beta=(0.0,)))
-    resolve(Config("MinAtar/Breakout", num_envs=4096, rollout=128, minibatches=64, **PARALLEL))
+    resolve(
+        Config(
+            "CartPole-v1",
+            preset="paper",
+            seeds=10_000,
+            steps=2 * 10**9,
+            q=(math.inf,),
+            alpha=(1e-30,),
+        )
+    )
+    resolve(
+        Config(
+            "CartPole-v1", preset="paper", max_grad_norm=(math.inf,), clip=(-math.inf,), beta=(0.0,)
+        )
+    )
+    resolve(
+        Config(
+            "MinAtar/Breakout",
+            preset="paper",
+            num_envs=4096,
+            rollout=128,
+            minibatches=64,
+            **PARALLEL,
+        )
+    )
 
 
 def test_the_number_of_cells_is_that_which_is_built():
-    config = resolve(Config("CartPole-v1", seeds=3, q=(1.5, 2.0), alpha=(0.1, 0.2)))
+    config = resolve(Config("CartPole-v1", preset="paper", seeds=3, q=(1.5, 2.0), alpha=(0.1, 0.2)))
     assert limits.cells_of(config) == len(make_cells(config)) == 12
     check_limits(config)

@@ -16,29 +16,26 @@ import pytest
 from safetensors.numpy import load_file
 
 from support import faults, host_envs, tiny  # noqa: F401 (one registers)
+from support.configs import paper
 from tsallax import cli
 from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
 from tsallax.training.build import make_run
-from tsallax.training.config import Config
 from tsallax.training.driver import Interrupt, Silent, make_folder, periods, resume
-from tsallax.training.resolve import resolve
 
 STEPS = 160  # the ring goes round
 CARTPOLE = tiny.config(steps=STEPS)
-PARALLEL = resolve(
-    Config(
-        "CartPole-v1",
-        learner="parallel",
-        hidden=(8,),
-        seeds=2,
-        num_envs=2,
-        rollout=20,
-        minibatches=2,
-        target_period=40,
-        steps=STEPS,
-        eval_every=80,
-    )
+PARALLEL = paper(
+    "CartPole-v1",
+    learner="parallel",
+    hidden=(8,),
+    seeds=2,
+    num_envs=2,
+    rollout=20,
+    minibatches=2,
+    target_period=40,
+    steps=STEPS,
+    eval_every=80,
 )
 HOST = tiny.config(tiny.HOST, q=(2.0,), steps=STEPS)
 

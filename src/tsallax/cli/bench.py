@@ -24,7 +24,7 @@ def run(rounds: int = 3) -> None:
     Args:
         rounds: repetitions, interleaved; the best of each counts.
     """
-    gym = resolve(Config("CartPole-v1", steps=STEPS))
+    gym = resolve(Config("CartPole-v1", preset="paper", steps=STEPS))
     small, large = (dataclasses.replace(gym, buffer=n) for n in (10_000, 1_000_000))
     loops = {"gym": gym, "1e4": small, "1e6": large, "8 seeds": dataclasses.replace(gym, seeds=8)}
     timers: dict[str, Callable[[], float]] = {k: loop_timer(make_run(c)) for k, c in loops.items()}
@@ -107,7 +107,7 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
 
 def replay_bytes(env: str) -> int:
     """Bytes of one seed's replay, by shape alone."""
-    built = make_run(resolve(Config(env, steps=STEPS)))
+    built = make_run(resolve(Config(env, preset="paper", steps=STEPS)))
     learner: Any = built.learner
     state = learner.shapes().replay
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

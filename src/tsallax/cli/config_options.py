@@ -8,6 +8,8 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from tsallax.training.config import FIELDS, ONLY
 from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PARALLEL, PRESETS
+from tsallax.training.resolve import NAMED
+from tsallax.training.tuned import GENERAL
 
 GROUPS = {
     "common": "What to train, and for how long.",
@@ -51,22 +53,43 @@ def _type_of(field: dataclasses.Field) -> Any:
 
 
 def in_effect(name: str) -> str:
-    """The value of an option that is not given, per preset where presets differ."""
+    """The value of an option that is not given, per preset where presets differ.
+
+    Of `tuned` it is the general one: `tsallax list` has those of single environments.
+    """
     default = FIELDS[name].default
     if default is not None:
         return f"default: {_short(default)}" if default != "" else ""
     if name == "optimiser_eps":
         return ", ".join(f"{optimiser} {eps:g}" for optimiser, eps in OPTIMISER_EPS.items())
-    parallel = name in ONLY["parallel"]
-    known = {
-        preset: PARALLEL[preset] if parallel else {**COMMON, **own, **CHOICES["paper"][preset]}
-        for preset, own in PRESETS.items()
+    if name in ASIDE:
+        return ASIDE[name]
+    paper = {d: {**COMMON, **own, **CHOICES["paper"][d]} for d, own in PRESETS.items()}
+    tuned = {
+        d: {**own, **PARALLEL[d], **GENERAL[d]["parallel"], "learner": "parallel"}
+        for d, own in paper.items()
     }
-    by_preset = {preset: own[name] for preset, own in known.items() if name in own}
-    values = {_short(value) for value in by_preset.values()}
-    if len(values) == 1 and len(by_preset) == len(PRESETS):
-        return f"default: {values.pop()}"
-    return ", ".join(f"{preset} {_short(value)}" for preset, value in by_preset.items())
+    shown = {
+        "tuned": "" if name in ONLY["replay"] else _by_domain(name, tuned),
+        "paper": _by_domain(name, tuned if name in ONLY["parallel"] else paper),
+    }
+    if not shown["tuned"] or shown["tuned"] == shown["paper"]:
+        return shown["paper"] and f"default: {shown['paper']}"
+    return "; ".join(f"{preset}: {words}" for preset, words in shown.items())
+
+
+ASIDE = {
+    "preset": "default: tuned; paper, if choices are given",
+    "choices": "default: paper, with its preset",
+    "eval_every": "tuned: a twentieth of the steps; paper: 0",
+}
+
+
+def _by_domain(name: str, domains: dict[str, dict[str, Any]]) -> str:
+    found = {domain: _short(own[name]) for domain, own in domains.items() if name in own}
+    if len(found) == len(domains) and len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return ", ".join(f"{domain} {value}" for domain, value in found.items())
 
 
 def _short(value: Any) -> str:
@@ -82,6 +105,7 @@ def _group(name: str) -> type:
             continue
         literal = get_origin(field.type) is Literal
         metavar = "{" + ",".join(get_args(field.type)) + "}" if literal else None
+        metavar = "{" + ",".join((*NAMED, "FILE")) + "}" if field.name == "preset" else metavar
         metavar = "{True,False}" if bool in (field.type, *get_args(field.type)) else metavar
         hint = in_effect(field.name)
         about = tyro.conf.arg(

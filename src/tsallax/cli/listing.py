@@ -11,6 +11,7 @@ def run() -> None:
     from tsallax.envs.atari import GAMES
     from tsallax.operators import ALGORITHMS
     from tsallax.training.presets import CHOICES, PRESETS
+    from tsallax.training.tuned import TUNED
 
     console = Console()
     table = Table(title="algorithms", title_justify="left", box=None, header_style="dim")
@@ -29,7 +30,9 @@ def run() -> None:
     choices = {
         f"{name}, {preset}": own for name, by in CHOICES.items() for preset, own in by.items()
     }
-    for title, group in (("presets", PRESETS), ("choices", choices)):
+    tuned = {f"{env}, {learner}": own for env, by in TUNED.items() for learner, own in by.items()}
+    groups = {"tuned settings": tuned, "the paper's tables": PRESETS, "choices": choices}
+    for title, group in groups.items():
         console.print(f"\n{title}")
         for name, fields in group.items():
             words = ", ".join(f"{k} {_short(v)}" for k, v in fields.items())

@@ -90,6 +90,7 @@ def run(
 def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Config, Path]:
     """The resolved configuration and the folder of the run that was asked for."""
     from tsallax.training.extend import extended
+    from tsallax.training.given import with_preset_file
     from tsallax.training.resolve import resolve
     from tsallax.training.stored_config import read_run
 
@@ -97,7 +98,7 @@ def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Confi
         if out is not None:
             raise ValueError("a resumed run has its own folder: give no other")
         return extended(*read_run(resume, config.env), config), resume
-    asked, config = config.env, resolve(config)
+    asked, config = config.env, resolve(with_preset_file(config))
     if config.env != asked:
         print(f"{asked} is called {config.env} now")
     name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"

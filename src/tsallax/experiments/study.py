@@ -5,7 +5,7 @@ rows = ["env"]                  # fields that make the rows of the picture
 columns = ["alpha"]             # and its columns
 curves = ["algo", "q"]          # and what is drawn into one panel
 
-[common]                        # fields of a run, for every block
+[common]                        # fields of a run, for every block; the preset is the paper's
 env = "MinAtar/Breakout"
 steps = 200_000
 seeds = 3
@@ -181,7 +181,7 @@ def _setting(study: Study, values: dict[str, Any], rules: list[dict[str, Any]]) 
         given = {n: _value(n, v) for n, v in {**values, **own}.items()}
         if given.get("q", (None,))[0] in CLOSED:
             given["policy"] = "exact"  # one run for all of them
-        return Setting(labels, resolve(Config(**given)))
+        return Setting(labels, resolve(Config(**{"preset": "paper", **given})))
     except (TypeError, AttributeError):
         raise ValueError(f"{study.name}: a value of the wrong kind in {values}") from None
     except ValueError as error:

@@ -31,7 +31,8 @@ class Config:
 
     None is "not given": `resolve` fills it in from the algorithm, the silent choices or the preset.
     Afterwards every field has the value in effect, except those whose value follows from others in
-    each cell (`k`, `log_weight`) and options of environments that leave them alone.
+    each cell (`k`, `log_weight`), options of environments that leave them alone, and the choices of
+    a tuned run.
     """
 
     # fmt: off
@@ -39,15 +40,17 @@ class Config:
     algo: str = option("common", "Algorithm: see `tsallax list`.", "tal")
     seeds: int = option("common", "Seeds, trained side by side.", 1, AT_LEAST_ONE)
     first_seed: int = option("common", "The first seed; the others follow it.", 0, NOT_NEGATIVE)
-    steps: int = option("common", "Environment steps of each seed.", 100_000, AT_LEAST_ONE,
+    steps: int = option("common", "Environment steps of each seed.", rule=AT_LEAST_ONE,
                         aliases=("--total-timesteps",))
-    preset: Literal["gym", "minatar", "atari"] = option(
-        "common", "Table 1, 2 or 3 of the paper; by the environment if not given.")
+    preset: str = option(
+        "common", "Where options that are not given come from: what works best (tuned), the "
+        "paper's table for the environment (paper) or the one named (gym, minatar, atari: tables 1 "
+        "to 3), or a TOML file of options.")
     learner: Literal["replay", "parallel"] = option(
-        "common", "Algorithm 1 with a replay, or many environments at once without one.", "replay")
+        "common", "Algorithm 1 with a replay, or many environments at once without one.")
     choices: Literal["paper", "sb3", "zoo"] = option(
-        "common", "What the paper does not say: as it prints its loss (paper), as its base "
-        "libraries did (sb3), or as rl-zoo's settings (zoo).", "paper")
+        "common", "What the paper does not say, for its preset: as it prints its loss (paper), as "
+        "its base libraries did (sb3), or as rl-zoo's settings (zoo).")
     tag: str = option("common", "Free text, kept with the run.", "")
 
     policy: Policy = option("algorithm", "How the Tsallis policy is computed: exactly for every "
@@ -142,9 +145,9 @@ class Config:
     episodic_life: bool | None = option(
         "environment", "Atari: a lost life terminates, for the learner (False).")
 
-    eval_every: int = option("saving", "Environment steps between evaluations; 0 for none.", 0,
-                             NOT_NEGATIVE)
-    eval_episodes: int = option("saving", "Episodes of each evaluation.", 10, AT_LEAST_ONE)
+    eval_every: int = option("saving", "Environment steps between evaluations; 0 for none.",
+                             rule=NOT_NEGATIVE)
+    eval_episodes: int = option("saving", "Episodes of each evaluation.", rule=AT_LEAST_ONE)
     eval_acting: Literal["pi", "argmax"] = option(
         "saving", "How evaluations act, without epsilon.", "pi")
     stop_at: float | None = option(

@@ -3,9 +3,13 @@
 import dataclasses
 from typing import Any, Literal, get_args, get_origin
 
+from tsallax.training import tuned
 from tsallax.training.config import FIELDS, FOLLOWING, NUMBERS, ONLY, Config
 from tsallax.training.limits import check_limits
 from tsallax.training.presets import COMMON, OPTIMISER_EPS, PARALLEL, PRESETS, silent_choices
+
+NAMED = ("tuned", "paper", *PRESETS)
+EVALUATIONS = 20  # of a run that does not say how often
 
 
 def resolve(config: Config) -> Config:
@@ -19,19 +23,12 @@ def resolve(config: Config) -> Config:
     row = get_algorithm(config.algo)
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
-    games = config.env.startswith("MinAtar/")
-    preset = config.preset or ("atari" if kind == "atari" else "minatar" if games else "gym")
-    filling: dict[str, Any] = COMMON | PRESETS[preset]
-    filling |= silent_choices(config.choices, preset, config.head or filling["head"])
-    if preset == "gym" and config.env.startswith("CartPole"):
-        filling["target_period"] = 1000
-    if config.learner == "parallel":
-        filling |= PARALLEL[preset]
+    filling = _filling(config, kind)
     filling |= {name: (value,) for name, value in row.defaults.items()}
-    filling |= {"preset": preset, "loop": "compiled" if kind == "native" else "host"}
+    filling["loop"] = "compiled" if kind == "native" else "host"
     if kind != "atari":
         filling.pop("episodic_life", None)
-    config = _fill(config, filling)
+    config = _fill(dataclasses.replace(config, preset=filling["preset"]), filling)
     config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]})
     _check_values(config)
     check_limits(config)
@@ -40,10 +37,57 @@ def resolve(config: Config) -> Config:
     return _normal_form(config)
 
 
+def _filling(config: Config, kind: str) -> dict[str, Any]:
+    """What the preset and the choices say, the preset in effect included."""
+    preset = config.preset or ("paper" if config.choices else "tuned")
+    games = config.env.startswith("MinAtar/")
+    domain = "atari" if kind == "atari" else "minatar" if games else "gym"
+    if preset == "tuned":
+        if config.choices:
+            raise ValueError(f"the choices {config.choices!r} are for the preset paper, not tuned")
+        return _tuned(config, domain, kind)
+    domain = domain if preset == "paper" else preset
+    filling = COMMON | PRESETS[domain] | {"preset": domain, "choices": "paper"}
+    choices = config.choices or "paper"
+    filling |= silent_choices(choices, domain, config.head or filling["head"])
+    if domain == "gym" and config.env.startswith("CartPole"):
+        filling["target_period"] = 1000
+    return filling | (PARALLEL[domain] if config.learner == "parallel" else {})
+
+
+def _tuned(config: Config, domain: str, kind: str) -> dict[str, Any]:
+    """By the environment; for one that is not known, by what it shows."""
+    image: dict[str, Any] = {}
+    if kind == "gymnasium" and config.env not in tuned.TUNED and config.network is None:
+        domain, image = _seen(config.env)
+    learner, own = tuned.settings(config.env, domain, config.learner)
+    filling = COMMON | PRESETS[domain] | silent_choices("paper", domain, "scalar")
+    filling |= PARALLEL[domain] if learner == "parallel" else {}
+    return filling | image | own | {"preset": "tuned", "learner": learner}
+
+
+def _seen(env: str) -> tuple[str, dict[str, Any]]:
+    """The domain that an environment's observations are alike, and what differs for it."""
+    from tsallax.envs.host import make_host
+
+    one = make_host(env, 1)
+    shape, dtype = one.observation.shape, one.observation.dtype
+    one.close()
+    if len(shape) < 3 and not (len(shape) == 2 and dtype == "uint8"):
+        return "gym", {}
+    small = min(shape[:2]) < tuned.SMALLEST_IMAGE
+    own = {"network": "minatar-conv", "hidden": (128,)} if small else {}
+    return "atari", {"clip_rewards": False, **own}
+
+
 def _fill(config: Config, filling: dict[str, Any]) -> Config:
+    config = dataclasses.replace(config, learner=config.learner or filling["learner"])
     foreign = ONLY["replay" if config.learner == "parallel" else "parallel"]
     if given := [name for name in foreign if getattr(config, name) is not None]:
-        raise ValueError(f"{given[0]} is no option of the {config.learner} learner")
+        other = "replay" if config.learner == "parallel" else "parallel"
+        raise ValueError(
+            f"{given[0]} is no option of the {config.learner} learner: give learner {other} as well"
+        )
     names = [n for n in FIELDS if n in filling and n not in (*FOLLOWING, *foreign)]
     open_fields = {name: filling[name] for name in names if getattr(config, name) is None}
     return dataclasses.replace(config, **open_fields)
@@ -56,8 +100,10 @@ def _normal_form(config: Config) -> Config:
         own["k"] = None
     if config.log_weight == config.alpha and len(config.alpha) == 1:
         own["log_weight"] = None
-    if config.stop_at is not None and not config.eval_every:
-        own["eval_every"] = -(-config.steps // 20)
+    wanted = config.stop_at is not None
+    if config.eval_every is None or (wanted and not config.eval_every):
+        wanted |= config.preset == "tuned"
+        own["eval_every"] = -(-config.steps // EVALUATIONS) if wanted else 0
     own |= whole_rollouts(config) if config.learner == "parallel" else _whole_blocks(config)
     if config.schedule_steps == own["steps"]:
         own["schedule_steps"] = None
@@ -79,6 +125,10 @@ def _whole_blocks(config: Config) -> dict[str, int]:
 
 def _check_kinds(config: Config) -> None:
     """Words, whole numbers and tuples: the command line has them by itself, Python may not."""
+    if config.preset not in (None, *NAMED):
+        raise ValueError(
+            f"preset must be one of {', '.join(NAMED)}, or a file NAME.toml: not {config.preset!r}"
+        )
     for name, field in FIELDS.items():
         value = getattr(config, name)
         words = get_args(field.type) if get_origin(field.type) is Literal else ()
@@ -105,8 +155,13 @@ def _check_values(config: Config) -> None:
         raise ValueError(f"seeds must be below 2^31: {config.first_seed} is too large a first one")
     if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):
         raise ValueError(f"q must be positive for the {config.policy} policy; `paper` takes any")
-    if any(width < 1 for width in config.hidden):
-        raise ValueError(f"hidden widths must be at least 1, not {config.hidden}")
+    if any(not isinstance(width, int) or width < 1 for width in config.hidden):
+        raise ValueError(f"hidden widths must be whole and at least 1, not {config.hidden}")
+    if config.loop == "host" and config.env.startswith("MinAtar/"):
+        raise ValueError(f"{config.env} is compiled: it has no host loop")
+    if config.loop == "compiled" and (config.stack or config.env_timeout):
+        there = "" if config.env.startswith("MinAtar/") else ": give --loop host as well"
+        raise ValueError(f"stack and env_timeout are the host loop's{there}")
     if config.learner == "parallel":
         return
     if config.target_period % config.train_period:
@@ -118,11 +173,6 @@ def _check_values(config: Config) -> None:
         raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
     if config.loop == "host" and config.buffer < 2:
         raise ValueError("buffer must be at least 2 on the host, not 1")
-    if config.loop == "host" and config.env.startswith("MinAtar/"):
-        raise ValueError(f"{config.env} is compiled: it has no host loop")
-    if config.loop == "compiled" and (config.stack or config.env_timeout):
-        there = "" if config.env.startswith("MinAtar/") else ": give --loop host as well"
-        raise ValueError(f"stack and env_timeout are the host loop's{there}")
 
 
 def whole_rollouts(config: Any) -> dict[str, int]:

@@ -34,7 +34,7 @@ def from_json(fields: dict[str, Any], schema: int) -> Config:
 def _from_schema_2(fields: dict[str, Any]) -> dict[str, Any]:
     """There an empty list was a number that was not given, and some options did not exist yet."""
     since: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
-    since |= {"updates": 1, "random_warmup": False}
+    since |= {"learner": "replay", "updates": 1, "random_warmup": False}
     since["optimiser_eps"] = OPTIMISER_EPS[fields["optimiser"]]
     fields = since | fields
     if fields["env"].startswith("ALE/") and fields["episodic_life"] is None:
