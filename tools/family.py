@@ -13,10 +13,10 @@ FIGURE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "family.svg"
 # Columns and rows that make a clear picture. An algorithm without a place gets a free one.
 PLACES = {
     "mt-dqn-qlog": (0, 0), "mt-dqn": (1, 0), "tal-v": (2, 0), "tal": (3, 0), "sal": (4, 0),
-    "cvi-mellowmax": (5, 0), "mdqn": (1, 1), "cvi": (2, 1), "tsallis-dqn": (3, 1), "al": (4, 1),
-    "pal": (5, 1), "soft-dqn": (1, 2), "dqn": (4, 2),
+    "cvi-mellowmax": (5, 1), "mdqn": (1, 1), "cvi": (2, 1), "tsallis-dqn": (3, 1), "al": (4, 1),
+    "pal": (5, 2), "soft-dqn": (1, 2), "mvi": (0, 2), "dqn": (4, 2), "clipped-al": (5, 0),
 }  # fmt: skip
-COLUMN, ROW, MARGIN = 160, 130, (85, 45)
+COLUMN, ROW, MARGIN = 180, 130, (85, 45)
 HALF_WIDTH, HALF_HEIGHT = 58, 20
 STYLE = """
   text { font: 13px sans-serif; fill: #1f2328; text-anchor: middle; dominant-baseline: central }

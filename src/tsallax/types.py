@@ -22,6 +22,8 @@ class HParams(NamedTuple):
     log_weight: Traced = 0.03  # weight of the log-policy: alpha in eq. 8; 1 is the bare ln pi
     clip: Traced = -float("inf")  # l0, the lower bound of the weighted log-policy
     delta: Traced = 1e-8  # Delta, added to pi under a logarithm
+    clip_ratio: Traced = 0.8  # c of clipped advantage learning
+    value_floor: Traced = 0.0  # its Q_l, a lower bound of the action values
     learning_rate: Traced = 1e-3
     max_grad_norm: Traced = float("inf")  # the gradient's norm is clipped to this
     epsilon: Traced = 0.01  # share of uniform actions at the start

@@ -55,6 +55,11 @@ def test_golden_options():
     np.testing.assert_allclose(target("mt-dqn", **half, clip=-1.0) - base, -0.8, rtol=1e-5)
     unclipped = 0.1 + 0.9 * LSE_NEXT + 0.8 * (0.5 - LSE)
     np.testing.assert_allclose(target("mdqn", clip=-np.inf), unclipped, rtol=1e-6)
+    shannon = target("tal", q=1.0, entropy=1.0)
+    np.testing.assert_allclose(target("mvi", q=1.0), shannon, rtol=1e-6)
+    np.testing.assert_allclose(target("clipped-al", clip_ratio=0.5), GOLDEN["al"], rtol=1e-6)
+    floor = {"clip_ratio": 0.8, "value_floor": -1.6}  # 0.5 + 1.6 = 2.1 against 0.8 x 2.6 = 2.08
+    np.testing.assert_allclose(target("clipped-al", **floor), GOLDEN["al"], rtol=1e-6)
 
 
 REDUCTIONS = [

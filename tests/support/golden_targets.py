@@ -43,6 +43,7 @@ GOLDEN = {
     "al": 0.1 + 0.9 * 2 + 0.8 * (0.5 - 1),
     "pal": 0.1 + 0.9 * 2 + max(0.8 * (0.5 - 1), 0.9 * (1.8 - 2)),
     "pal-atari": 0.1 + 0.9 * 2 + 0.8 * max(0.5 - 1, 1.8 - 2),
+    "clipped-al": 0.1 + 0.9 * 2,  # 0.5 is less than 0.8 of the best: no bonus
     "sal": 0.1 + 0.9 * 2 + 0.8 * (DRAW + 7 / 9) * (0.5 - 1),
     "sal-printed": 0.1 + 0.9 * 2 + 0.8 * (DRAW_PRINTED + 7 / 9) * (0.5 - 1),
     "mdqn": 0.1 + 0.9 * LSE_NEXT + 0.8 * max(0.5 - LSE, -1.0),
@@ -52,6 +53,8 @@ GOLDEN = {
     "cvi-mellowmax": 0.1 + 0.9 * (LSE_NEXT - ln(3)) + 0.8 * (0.5 - LSE + ln(3)),
     "tal": 0.1 + 0.9 * 1.92 + 0.8 * (0.5 - 0.875),
     "tal-v": 0.1 + 0.9 * 1.92 + 0.8 * (0.5 - 0.875 - 3 / 16),
+    # -<pi', ln_2 pi'> = 1 - 0.52 = 0.48, without the factor k = 1/2 of the entropy.
+    "mvi": 0.1 + 0.9 * (1.92 + 0.48) + 0.8 * (0.5 - 0.875),
 }
 
 

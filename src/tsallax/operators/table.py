@@ -85,6 +85,9 @@ _ROWS = (
               "Bellemare et al. 2016", policy=hard, reductions=("dqn at beta = 0",)),
     Algorithm("pal-atari", targets.max_value, targets.persistent_bonus_atari,
               "Bellemare et al. 2016", policy=hard, reductions=("dqn at beta = 0",)),
+    Algorithm("clipped-al", targets.max_value, targets.clipped_bonus, "Zhang et al. 2022",
+              {"beta": 0.8, "clip_ratio": 0.8, "value_floor": 0.0}, hard,
+              reductions=("al at value_floor = -inf",)),
     Algorithm("sal", targets.max_value, targets.stochastic_bonus,
               "Lu et al. 2019", {"beta": 1.0}, hard, reductions=("al at b = 1",)),
     Algorithm("sal-printed", targets.max_value, targets.stochastic_bonus_printed,
@@ -103,6 +106,8 @@ _ROWS = (
               reductions=("tsallis-dqn at beta = 0", "al at q = inf", "cvi at q = 1")),
     Algorithm("tal-v", targets.expected_value, targets.advantage_bonus_v,
               "eq. 11 with the value V", reductions=("mdqn at q = 1, entropy = 1, clip = -inf",)),
+    Algorithm("mvi", targets.q_soft_value, targets.advantage_bonus, "Zhu et al. 2023",
+              reductions=("soft-dqn at q = 1, beta = 0",)),
 )
 # fmt: on
 ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}

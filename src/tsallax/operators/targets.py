@@ -80,6 +80,14 @@ def expected_value(
     return expect(pi, Z) + hp.entropy * weighted_entropy(pi, hp)
 
 
+def q_soft_value(
+    Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
+) -> Float[Array, "*N"]:
+    """`<pi', Q' - alpha ln_q pi'>`, whatever the factor k of the entropy."""
+    pi = policy(Q, hp)
+    return expect(pi, Z) + hp.alpha * tsallis_entropy(pi, hp.q, 1.0)
+
+
 def boltzmann_value(
     Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
 ) -> Float[Array, "*N"]:
@@ -124,6 +132,15 @@ def advantage_bonus_v(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array,
 def greedy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
     """`beta (Q(s,a) - max Q)`."""
     return hp.beta * (x.Q[x.a] - jnp.max(x.Q))
+
+
+def clipped_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
+    """`beta (Q(s,a) - max Q) 1{Q(s,a) - Q_l >= c (max Q - Q_l)}`.
+
+    The gap grows only for actions that are close to the best one, as seen from the floor Q_l.
+    """
+    close = x.Q[x.a] - hp.value_floor >= hp.clip_ratio * (jnp.max(x.Q) - hp.value_floor)
+    return jnp.where(close, greedy_bonus(x, hp, policy), 0)
 
 
 def boltzmann_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:

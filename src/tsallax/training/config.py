@@ -71,6 +71,11 @@ class Config:
     clip: Numbers = number("Lower bound of the weighted log-policy.",
                            ("0 or less", lambda x: x <= 0))
     delta: Numbers = number("Added to pi under a logarithm.", NOT_NEGATIVE)
+    clip_ratio: Numbers | None = number("Clipped AL: the bonus is for actions whose value above "
+                                        "the floor is at least this share of the best one's (c).",
+                                        ("at most 1", lambda x: x <= 1))
+    value_floor: Numbers | None = number("Clipped AL: a lower bound of the action values.",
+                                         ("below infinity", lambda x: x < math.inf))
     learning_rate: Numbers = number("Step size of the optimiser.", POSITIVE, aliases=("--lr",),
                                     tune=Range(1e-5, 1e-2, log=True))
     max_grad_norm: Numbers = number("The norm of the gradient is clipped to this.",
@@ -171,7 +176,13 @@ class Config:
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
-YOUNGER = ("stop_at", "schedule_steps", "keep_state")  # than schema 3 of the run folder
+YOUNGER = (  # than schema 3 of the run folder
+    "stop_at",
+    "schedule_steps",
+    "keep_state",
+    "clip_ratio",
+    "value_floor",
+)
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
 ONLY = {  # options of one learner; the other one leaves them None
     "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),
