@@ -11,7 +11,7 @@ from tsallax._jaxlib import guard, is_command
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax import envs, operators, policies, stats, tabular, types
-    from tsallax.api import load, train
+    from tsallax.api import StopTraining, load, train
     from tsallax.operators import ALGORITHMS, make_hparams
     from tsallax.policies import tsallis_policy, tsallis_value
     from tsallax.types import Bootstrap, HParams
@@ -23,6 +23,7 @@ _LAZY = {
     "ALGORITHMS": "tsallax.operators",
     "Bootstrap": "tsallax.types",
     "HParams": "tsallax.types",
+    "StopTraining": "tsallax.api",
     "load": "tsallax.api",
     "make_hparams": "tsallax.operators",
     "train": "tsallax.api",
@@ -42,6 +43,7 @@ __all__ = [
     "ALGORITHMS",
     "Bootstrap",
     "HParams",
+    "StopTraining",
     "__version__",
     "envs",
     "load",

@@ -1,6 +1,7 @@
 """What a script or a notebook calls: `tsallax.train` and `tsallax.load`."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 # Not those that have a name above, nor those of checkpoints.
 NAMED = ("env", "network", "save_seconds", "save_steps")
 FIELDS = [field.name for field in fields(Config) if field.name not in NAMED]
+
+
+class StopTraining(Exception):  # noqa: N818 (it is no error)
+    """Raised by a callback of `train` to end the run after this period."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,8 @@ class Result:
         except BaseException:
             folder.close("failed")
             raise
-        folder.close("done")
+        reached = self.periods[-1].last  # or a callback ended it
+        folder.close("done" if reached else "stopped")
         return folder.path
 
     @property
@@ -107,7 +113,12 @@ class Result:
 
 
 def train(
-    env: str, *, network: Network | str | None = None, progress: bool = False, **settings: Any
+    env: str,
+    *,
+    network: Network | str | None = None,
+    progress: bool = False,
+    callback: Callable[[Progress], Any] | None = None,
+    **settings: Any,
 ) -> Result:
     """Train every seed and every combination of numbers as one program.
 
@@ -115,6 +126,9 @@ def train(
         env: see `tsallax list`.
         network: its name, or an `(init, apply)` pair of your own; by the preset if not given.
         progress: print a line for each period.
+        callback: called with the `Progress` of each period; the run ends there if it returns False
+            or raises `StopTraining`. The state and parameters it sees are used up by the next
+            period: copy what you keep.
         settings: fields of `tsallax.training.config.Config`; several values of a number are a grid.
 
     The run lives in memory until `Result.save`: checkpoints are what `tsallax train` makes.
@@ -138,6 +152,8 @@ def train(
             score = _score(np.array([p.period.metrics.episode_return for p in seen[-RECENT:]]))
             words = f"return {score:.1f}" if np.isfinite(score) else "no episode ended"
             print(f"{period.step:,} / {config.steps:,} steps   {words}", flush=True)
+        if callback and _ends(callback, one):
+            break
     shape = (len(grid(config)), config.seeds)
     metrics = {
         name: np.stack([getattr(p.period.metrics, name) for p in seen], -1).reshape(*shape, -1)
@@ -155,6 +171,13 @@ def train(
         run,
         seen,
     )
+
+
+def _ends(callback: Callable[[Progress], Any], progress: Progress) -> bool:
+    try:
+        return callback(progress) is False
+    except StopTraining:
+        return True
 
 
 def load(

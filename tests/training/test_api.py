@@ -223,3 +223,26 @@ def test_a_wrong_word_is_refused(monkeypatch):
     monkeypatch.setattr("jaxtyping.config.jaxtyping_disable", True)  # a user has no type checks
     with pytest.raises(ValueError, match="preset must be one of tuned, paper, gym, minatar, atari"):
         paper("CartPole-v1", preset="gim")
+
+    with pytest.raises(ValueError, match="preset must be one of gym, minatar, atari"):
+        resolve(Config("CartPole-v1", preset="gim"))
+
+
+@pytest.mark.parametrize("how", ["false", "raise"])
+def test_a_callback_ends_the_run(how, tmp_path):
+    seen = []
+
+    def callback(progress):
+        seen.append(progress.period.step)
+        if len(seen) == 2:
+            if how == "raise":
+                raise tsallax.StopTraining
+            return False
+        return None
+
+    result = tsallax.train(tiny.ENV, callback=callback, time_limit=tiny.TIME_LIMIT, **TINY)
+    assert seen == [40, 80]
+    assert result.metrics["step"].max() == 80
+    folder = result.save(tmp_path / "run")
+    assert read_about(folder).status == "stopped"
+    assert tsallax.load(folder).predict(np.zeros(4))[0].shape == ()

@@ -21,6 +21,7 @@ from tsallax.storage.run_folder import plain
 from tsallax.training.build import check_memory, make_run
 from tsallax.training.config import FIELDS, NUMBERS, ONLY, Config, to_json
 from tsallax.training.driver import Progress, Silent, periods
+from tsallax.training.given import with_preset_file
 from tsallax.training.options import Range
 from tsallax.training.resolve import resolve
 
@@ -49,7 +50,7 @@ def make_search(given: Config, start: Sequence[str] = ()) -> Search:
 
     `start` has values to start from, such as `beta=0.9`, in the place of the preset's.
     """
-    base = resolve(replace(given, **_parse(start)))
+    base = resolve(with_preset_file(replace(given, **_parse(start))))
     if not base.eval_every:
         base = resolve(replace(base, eval_every=-(-base.steps // 10)))
     foreign = ONLY["replay" if base.learner == "parallel" else "parallel"]
