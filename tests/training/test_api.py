@@ -224,9 +224,6 @@ def test_a_wrong_word_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="preset must be one of tuned, paper, gym, minatar, atari"):
         paper("CartPole-v1", preset="gim")
 
-    with pytest.raises(ValueError, match="preset must be one of gym, minatar, atari"):
-        resolve(Config("CartPole-v1", preset="gim"))
-
 
 @pytest.mark.parametrize("how", ["false", "raise"])
 def test_a_callback_ends_the_run(how, tmp_path):

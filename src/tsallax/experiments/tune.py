@@ -50,8 +50,9 @@ def make_search(given: Config, start: Sequence[str] = ()) -> Search:
 
     `start` has values to start from, such as `beta=0.9`, in the place of the preset's.
     """
-    base = resolve(with_preset_file(replace(given, **_parse(start))))
-    if not base.eval_every:
+    wanted = with_preset_file(replace(given, **_parse(start)))
+    base = resolve(wanted)
+    if not wanted.eval_every:
         base = resolve(replace(base, eval_every=-(-base.steps // 10)))
     foreign = ONLY["replay" if base.learner == "parallel" else "parallel"]
     ranges = {n: f.metadata["tune"] for n, f in FIELDS.items() if f.metadata["tune"]}
