@@ -19,6 +19,7 @@ PINNED = "0.10.1"
 TESTED = ("0.10.0", PINNED)
 OVERRIDE = "TSALLAX_ANY_JAXLIB"  # set to 1, this environment variable silences `guard`
 ENV = "JAX_COMPILATION_CACHE_DIR"  # jax's own; if it is set, jax uses that folder and we do nothing
+OTHERS, STICKY = stat.S_IWGRP | stat.S_IWOTH, stat.S_ISVTX
 
 
 class Fault(NamedTuple):
@@ -86,14 +87,21 @@ def folder() -> Path:
 
 
 def is_private(path: Path) -> bool:
-    """A folder of our own, no link, not writable by others; False where a system cannot tell."""
+    """A folder of our own, no link, not writable by others; False where a system cannot tell.
+
+    Nor may others replace it: of the folders above it, each is ours or root's and not writable by
+    others, unless it is sticky, as /tmp is.
+    """
     if not hasattr(os, "getuid"):
         return False
     found = path.lstat()
-    others = stat.S_IWGRP | stat.S_IWOTH
-    return (
-        stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & others
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    above = [folder.stat() for folder in path.resolve().parents]
+    ours = all(
+        about.st_uid in (0, os.getuid()) and (not about.st_mode & OTHERS or about.st_mode & STICKY)
+        for about in above
     )
+    return own and not found.st_mode & OTHERS and ours
 
 
 def prune(path: Path, most: int = 1 << 30) -> None:
@@ -113,7 +121,8 @@ def use_cache() -> Path | None:
         return None
     path = folder()
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder_ in (path.parent, path):  # `parents` alone would make them for the group, too
+            folder_.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(path):
             return None
         prune(path)

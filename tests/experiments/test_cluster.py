@@ -15,7 +15,7 @@ from tsallax.experiments.cluster import Ray
 from tsallax.experiments.jobs import make_jobs
 from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
-from tsallax.storage.files import Directory
+from tsallax.storage.files import Directory, open_below
 
 # Ray starts its processes by fork, where an earlier test may have started jax's threads.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
@@ -51,7 +51,7 @@ def carry_out(text: str, folder: Path, executor) -> tuple[dict[str, bytes], int]
 
 @pytest.mark.slow
 def test_the_same_bits_as_a_local_sweep(cluster, tmp_path):
-    local, _ = carry_out(STUDY, tmp_path / "local", Local(tmp_path / "logs"))
+    local, _ = carry_out(STUDY, tmp_path / "local", Local(open_below(tmp_path, "logs")))
     distributed, _ = carry_out(STUDY, tmp_path / "ray", Ray(address=cluster.address))
     assert distributed == local
 
@@ -76,7 +76,7 @@ def task_workers() -> list[int]:
 
 @pytest.mark.slow
 def test_killed_workers_and_a_killed_node_lose_and_double_nothing(cluster, tmp_path):
-    wanted, _ = carry_out(LONG, tmp_path / "local", Local(tmp_path / "logs"))
+    wanted, _ = carry_out(LONG, tmp_path / "local", Local(open_below(tmp_path, "logs")))
     draw, kills, over = random.Random(0), [], threading.Event()
 
     def meddle() -> None:

@@ -16,6 +16,7 @@ from tsallax.experiments.jobs import Job, join, make_jobs, split
 from tsallax.experiments.results import Curve
 from tsallax.operators import ALGORITHMS
 from tsallax.report.figure import draw_study
+from tsallax.storage.files import Directory
 from tsallax.training.config import grid
 
 OWN = """
@@ -197,8 +198,8 @@ def test_jobs_that_share_a_program_say_so():
 
 
 def drawn(curves, folder) -> str:
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        _, svg = draw_study(study.parse(OWN, "own"), curves, folder)
+    with matplotlib.rc_context({"svg.fonttype": "none"}), Directory(folder) as opened:
+        _, svg = draw_study(study.parse(OWN, "own"), curves, opened)
     return svg.read_text()
 
 

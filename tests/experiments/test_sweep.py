@@ -26,7 +26,7 @@ from tsallax.experiments.study import parse, settings
 from tsallax.experiments.sweep import Answer
 from tsallax.experiments.worker import work
 from tsallax.learners import Metrics
-from tsallax.storage.files import Directory
+from tsallax.storage.files import Directory, open_below
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import to_json
 
@@ -158,7 +158,7 @@ def carry_out(folder: Path, meddle=None) -> dict[str, bytes]:
     """Every file of the small study's runs that must not depend on what befell them."""
     study = parse(STUDY, "small")
     jobs = make_jobs(settings(study), folder / "runs", width=4)  # the shape of support.tiny
-    executor = Local(folder / "logs")
+    executor = Local(open_below(folder, "logs"))
     if meddle is not None:
         threading.Thread(target=meddle, args=(executor,), daemon=True).start()
     state = sweep.run(jobs, executor, say=quiet)
@@ -220,7 +220,7 @@ def test_separate_jobs_give_the_same_table(undisturbed, tmp_path):
     study = parse(STUDY, "small")
     jobs = make_jobs(settings(study), tmp_path / "runs")
     assert len(jobs) == 4
-    sweep.run(jobs, Local(tmp_path / "logs"), say=quiet)
+    sweep.run(jobs, Local(open_below(tmp_path, "logs")), say=quiet)
     with Directory(tmp_path) as opened:
         results.collect(study, settings(study), jobs, opened)
     separate = (tmp_path / "metrics.csv").read_text().splitlines()

@@ -31,6 +31,25 @@ def test_what_others_can_write_to_is_not_used(settings):
     assert not settings
 
 
+def test_a_folder_that_others_can_replace_is_not_used(settings, tmp_path):
+    """Who can write to the folder above can put another one in its place."""
+    cache.folder().mkdir(parents=True, mode=0o700)
+    tmp_path.chmod(0o777)
+    assert cache.use_cache() is None
+    assert not settings
+    tmp_path.chmod(0o1777)  # sticky: entries are their owners'
+    assert cache.use_cache() is not None
+
+
+def test_folders_on_the_way_are_made_for_their_owner_alone(settings, tmp_path):
+    old = os.umask(0o002)
+    try:
+        assert cache.use_cache() is not None
+    finally:
+        os.umask(old)
+    assert (tmp_path / "tsallax").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_link_is_not_followed(settings, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     cache.folder().parent.mkdir()

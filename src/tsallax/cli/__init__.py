@@ -5,12 +5,13 @@ of its ways of doing so import every subcommand first (and with them jax), and n
 a mistyped one may have meant.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tsallax import __version__
 
@@ -69,6 +70,8 @@ def unknown(word: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the `tsallax` command and return its exit code: 2 for an invalid command line."""
+    if arguments is None:
+        outlive_pipe()
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(usage())
@@ -103,6 +106,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tsallax: stopped", file=sys.stderr)
         return 130
+
+
+class LastingPipe(io.FileIO):
+    """Standard output that nobody may read to its end: `tsallax train ... | head -1`."""
+
+    def write(self, data: Any) -> int:
+        """Write, or drop what nobody reads any more: a closed pipe stops printing, not training."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def outlive_pipe() -> None:
+    """Put `LastingPipe` in the place of standard output."""
+    old = sys.stdout
+    raw = LastingPipe(old.fileno(), "wb", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw), old.encoding, old.errors, line_buffering=old.isatty()
+    )
 
 
 def printable(text: object) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from tsallax.storage.files import open_below
 from tsallax.training.config import Config
 from tsallax.training.driver import Progress, Watcher
 
@@ -69,6 +70,8 @@ def check_logs(names: Sequence[Log]) -> None:
 
 def make_writers(names: Sequence[Log], path: Path, config: Config) -> list[Write]:
     makers = {"tensorboard": tensorboard, "wandb": weights_and_biases}
+    for name in names:
+        open_below(path, name).close()  # refuses a link, which the log would follow
     return [makers[name](path, config) for name in dict.fromkeys(names)]
 
 

@@ -19,7 +19,7 @@ from tsallax.experiments import provenance, results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.local import usable_cores
 from tsallax.experiments.study import Setting, Study, settings
-from tsallax.storage.files import Directory
+from tsallax.storage.files import open_below
 from tsallax.training.driver import Interrupt
 
 RUNS, LOGS = "runs", "logs"
@@ -128,6 +128,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
         )
 
     every = list(dict.fromkeys(job for own in jobs.values() for job in own))
+    refuse_links(out, every)
     kept = [job for job in every if archived(job) and not job.done()]
     runnable = [job for job in every if job not in set(kept)]
     todo = [job for job in runnable if not job.done()]
@@ -154,6 +155,16 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     return 1 if state.failed else 0
 
 
+def refuse_links(out: Path, jobs: Sequence[Job]) -> None:
+    """Runs lie in the folder that was named, not where links in it lead."""
+    if not os.path.lexists(out / RUNS):
+        return
+    with open_below(out, RUNS) as folder:
+        for job in jobs:
+            if folder.has(job.path.name):
+                folder.subfolder(job.path.name).close()
+
+
 def estimate(jobs: Sequence[Job], where: Where) -> None:
     """Print an estimate of how long it will take."""
     from tsallax.experiments.estimate import core_hours
@@ -172,7 +183,7 @@ def executor(where: Where, out: Path) -> sweep.Executor:
         return Ray(where.workers, where.address, where.gpus)
     from tsallax.experiments.local import Local
 
-    return Local(out / LOGS, where.workers)
+    return Local(open_below(out, LOGS), where.workers)
 
 
 def write(
@@ -190,12 +201,11 @@ def write(
     if not done:
         print(f"{study.name}: nothing is done yet")
         return
-    folder = out / made.scale / study.name
     own = {job: why for job, why in failed.items() if job in jobs}
-    with Directory(folder, create=True) as opened:
-        results.collect(study, plan, here, opened, archive.rows)
-        provenance.write_about(opened, made, plan, jobs, done, own, archive)
     from tsallax.report.figure import draw_study
 
-    for picture in draw_study(study, results.read_table(folder / results.METRICS), folder):
-        print(f"{study.name}: {picture}")
+    with open_below(out, *filter(None, [made.scale]), study.name) as folder:
+        results.collect(study, plan, here, folder, archive.rows)
+        provenance.write_about(folder, made, plan, jobs, done, own, archive)
+        for picture in draw_study(study, results.read_table(folder.path / results.METRICS), folder):
+            print(f"{study.name}: {picture}")

@@ -7,19 +7,28 @@ import queue
 import subprocess
 import sys
 import threading
-from pathlib import Path
+import time
 
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
+from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import to_json
 
+BEAT = 5.0  # seconds between two signs of life of a worker
+SILENCE = 60.0  # seconds without any
+
 
 class Worker:
-    """One process, started when it is given its first job."""
+    """One process, started when it is given its first job.
 
-    def __init__(self, core: int, log: Path):
-        self.core, self.log = core, log
+    It is killed if it gives no sign of life for `SILENCE`: its job has then failed, and is tried
+    again from its last checkpoint.
+    """
+
+    def __init__(self, core: int, logs: Directory):
+        self.core, self.logs, self.name = core, logs, f"worker-{core}.log"
+        self.silent = 0.0  # seconds
         self.process: subprocess.Popen[str] | None = None
         self.job: Job | None = None
 
@@ -27,8 +36,14 @@ class Worker:
         """Give it a job; the answer goes into the queue."""
         if self.process is None or self.process.poll() is not None:
             self.end()
-            command = [sys.executable, "-m", "tsallax.experiments.worker", str(self.core)]
-            with self.log.open("a") as log:
+            command = [
+                sys.executable,
+                "-m",
+                "tsallax.experiments.worker",
+                str(self.core),
+                str(BEAT),
+            ]
+            with self.logs.open_to_append(self.name) as log:
                 self.process = subprocess.Popen(
                     command,
                     stdin=subprocess.PIPE,
@@ -39,7 +54,7 @@ class Worker:
                     start_new_session=True,  # Ctrl-C is for the sweep, which then stops its workers
                 )
         assert self.process.stdin is not None
-        self.job = job
+        self.job, self.silent = job, 0.0
         order = {"config": plain(to_json(job.config)), "path": str(job.path)}
         with contextlib.suppress(BrokenPipeError):  # noticed when its output ends
             print(json.dumps(order), file=self.process.stdin)
@@ -51,26 +66,41 @@ class Worker:
         assert self.process is not None
         assert self.process.stdout is not None
         assert self.job is not None
-        line, job = self.process.stdout.readline(), self.job
-        if not line:
-            code = self.process.wait()
-            how = f"killed by signal {-code}" if code < 0 else f"ended with {code}"
-            return Answer(job, "failed", f"its worker was {how}; see {self.log}")
-        return read_answer(job, json.loads(line))
+        job = self.job
+        for line in self.process.stdout:
+            self.silent = 0.0
+            if found := json.loads(line):  # empty: it lives
+                return read_answer(job, found)
+        code = self.process.wait()
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
+        if self.silent > SILENCE:
+            how = f"gave no sign of life for {SILENCE:g} s and was killed"
+        return Answer(job, "failed", f"its worker {how}; see {self.logs.path / self.name}")
+
+    def wait_longer(self, seconds: float) -> None:
+        """Note that nothing was heard for so long; kill it if that is too long."""
+        self.silent += seconds
+        if self.silent > SILENCE and self.process is not None:
+            self.process.kill()
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
 
     def end(self) -> None:
-        """Wait for the process to save its checkpoint and end."""
+        """Wait for the process to save its checkpoint and end, as long as it lives."""
         if self.process is None:
             return
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()  # one that has just finished its job would wait for another
+        while self.process.poll() is None:
+            try:
+                self.process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self.wait_longer(1.0)
+        self.process.stdout.close()
         self.process = None
 
 
@@ -85,17 +115,16 @@ class Local:
     """Workers on the cores this process may use.
 
     Args:
-        logs: the folder of their logs.
+        logs: the folder of their logs, which is closed with the executor.
         workers: how many; one per core if 0.
     """
 
-    def __init__(self, logs: Path, workers: int = 0):
+    def __init__(self, logs: Directory, workers: int = 0):
         cores = usable_cores()
         if workers > len(cores):
             raise ValueError(f"{workers} workers want as many cores; there are {len(cores)}")
-        logs.mkdir(parents=True, exist_ok=True)
-        chosen = cores[: workers or None]
-        self.workers = [Worker(core, logs / f"worker-{core}.log") for core in chosen]
+        self.logs = logs
+        self.workers = [Worker(core, logs) for core in cores[: workers or None]]
         self.slots = len(self.workers)
         self.answered: queue.SimpleQueue[Answer] = queue.SimpleQueue()
 
@@ -103,9 +132,15 @@ class Local:
         next(worker for worker in self.workers if worker.job is None).start(job, self.answered)
 
     def wait(self, seconds: float) -> list[Answer]:
+        begin = time.monotonic()
         try:
             answers = [self.answered.get(timeout=seconds)]
         except queue.Empty:
+            # Not longer than it waited: the sweep itself may have been stopped meanwhile.
+            waited = min(time.monotonic() - begin, 2 * seconds)
+            for worker in self.workers:
+                if worker.job is not None:
+                    worker.wait_longer(waited)
             return []
         while not self.answered.empty():
             answers.append(self.answered.get())
@@ -127,3 +162,5 @@ class Local:
                 if worker.process is not None:
                     worker.process.kill()
             raise
+        finally:
+            self.logs.close()

@@ -1,15 +1,18 @@
 """A process that runs jobs one after the other, on one core.
 
-    python -m tsallax.experiments.worker CORE
+    python -m tsallax.experiments.worker CORE BEAT
 
 A job is a line of JSON on standard input, `{"config": ..., "path": ...}`; the answer is one on
-standard output: `{"end": "done"}`, `{"end": "stopped"}`, `{"busy": ...}` or `{"error": ...}`.
-Standard error is the log. Programs stay compiled from one job to the next.
+standard output: `{"end": "done"}`, `{"end": "stopped"}`, `{"busy": ...}` or `{"error": ...}`. An
+empty one, `{}`, comes every BEAT seconds as a sign of life. Standard error is the log. Programs
+stay compiled from one job to the next.
 """
 
 import json
 import os
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -52,18 +55,29 @@ def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def main(core: int) -> None:
+def main(core: int, beat: float) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})  # before XLA counts its threads
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    answers, one_line = os.fdopen(os.dup(1), "w", buffering=1), threading.Lock()
     os.dup2(2, 1)  # standard output is for answers alone
     sweep = os.getppid()
+
+    def say(answer: dict[str, str]) -> None:
+        with one_line:
+            print(json.dumps(answer), file=answers)
+
+    def live() -> None:
+        while os.getppid() == sweep:
+            say({})
+            time.sleep(beat)
+
+    threading.Thread(target=live, daemon=True).start()
     for line in sys.stdin:
         answer = work(**json.loads(line), alone=lambda: os.getppid() != sweep)
-        print(json.dumps(answer), file=answers)
+        say(answer)
         if answer.get("end") == "stopped":
             return
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), float(sys.argv[2]))

@@ -5,6 +5,7 @@ interquartile mean with its 95 % bootstrap interval, if there are enough seeds f
 """
 
 import dataclasses
+import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -17,6 +18,7 @@ from tsallax import stats
 from tsallax.experiments.results import Curve
 from tsallax.experiments.study import Study
 from tsallax.report.curves import PALETTE, PANELS
+from tsallax.storage.files import Directory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +32,7 @@ CROWD = 8  # curves in a panel; with more, bands would hide them
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
 
 
-def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[Path]:
+def draw_study(study: Study, curves: Sequence[Curve], folder: Directory) -> Iterator[Path]:
     """Write NAME.png and NAME.svg."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -61,9 +63,10 @@ def draw_study(study: Study, curves: Sequence[Curve], folder: Path) -> Iterator[
         of = "-".join(map(str, dict.fromkeys((min(seeds), max(seeds)))))
         figure.suptitle(f"{study.title}   (seeds: {of})", fontsize=10)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
-            path = folder / f"{study.name}{suffix}"
-            figure.savefig(path, dpi=110, metadata=about)
-            yield path
+            picture = io.BytesIO()
+            figure.savefig(picture, format=suffix[1:], dpi=110, metadata=about)
+            folder.write(f"{study.name}{suffix}", picture.getvalue())
+            yield folder.path / f"{study.name}{suffix}"
 
 
 def _sides(seeds: int, banded: bool) -> dict[str, str]:

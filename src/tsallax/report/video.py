@@ -1,7 +1,9 @@
 """Videos of an agent: its picture, and beside it the action probabilities of pi."""
 
 import contextlib
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import chain
@@ -14,6 +16,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from tsallax.learners.rollout import Moment
 from tsallax.report.curves import PALETTE
+from tsallax.storage.files import Directory
 
 Frame = UInt8[np.ndarray, "_ _ 3"]  # height, width
 
@@ -222,14 +225,20 @@ def check_target(path: Path) -> None:
 
 
 def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Write `.mp4` or `.gif`; the file takes its name only when it is complete."""
+    """Write `.mp4` or `.gif`; the file takes its name only when it is complete.
+
+    It is made elsewhere: ffmpeg would follow a link that a run's folder has in its place.
+    """
     check_target(path)
-    part = path.with_name(f"{path.stem}.part{path.suffix.lower()}")
-    try:
+    with tempfile.TemporaryDirectory() as made:
+        part = Path(made) / f"video{path.suffix.lower()}"
         WRITERS[part.suffix](part, frames, fps)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        with (
+            part.open("rb") as source,
+            Directory(path.parent) as folder,
+            folder.replacing(path.name) as file,
+        ):
+            shutil.copyfileobj(source, file)
 
 
 def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:

@@ -111,8 +111,12 @@ class Directory:
 
     def append(self, name: str, data: bytes) -> None:
         """Write at the end of a file, which is created if it is not there."""
-        with self._open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, "ab") as file:
+        with self.open_to_append(name) as file:
             write_all(file, data)
+
+    def open_to_append(self, name: str) -> FileIO:
+        """Open a file for writing at its end; it is created if it is not there."""
+        return self._open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, "ab")
 
     @contextlib.contextmanager
     def replacing(self, name: str) -> Iterator[FileIO]:
