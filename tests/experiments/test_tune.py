@@ -24,12 +24,13 @@ from tsallax.training.options import Range
 from tsallax.training.resolve import resolve
 
 SHAPE = Config(
-    "CartPole-v1", learner="parallel", hidden=(8,), num_envs=2, rollout=20, minibatches=2,
-    target_period=40, seeds=2, steps=160,
+    "CartPole-v1", preset="paper", learner="parallel", hidden=(8,), num_envs=2, rollout=20,
+    minibatches=2, target_period=40, seeds=2, steps=160,
 )  # fmt: skip
 FLAGS = [
-    "CartPole-v1", "--learner", "parallel", "--hidden", "8", "--num-envs", "2", "--rollout", "20",
-    "--minibatches", "2", "--target-period", "40", "--seeds", "2", "--steps", "160",
+    "CartPole-v1", "--preset", "paper", "--learner", "parallel", "--hidden", "8", "--num-envs", "2",
+    "--rollout", "20", "--minibatches", "2", "--target-period", "40", "--seeds", "2",
+    "--steps", "160",
 ]  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def test_killed_it_goes_on_and_leaves_a_preset(tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"of {done + 2} trials are done" in said
     best = tomllib.loads((out / tune.PRESET).read_text())
-    assert best["learner"] == "parallel"
+    assert (best["preset"], best["learner"]) == ("gym", "parallel")
     assert best["hidden"] == [8]
     assert 1e-5 <= best["learning_rate"] <= 1e-2
     with Directory(out) as folder:

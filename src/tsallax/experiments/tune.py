@@ -195,7 +195,8 @@ def preset_text(search: Search, trial: FrozenTrial, given: Config) -> str:
     """The options of a trial as a preset file: a flat table in TOML."""
     names = [n for n in FIELDS if n not in ("env", "preset") and FIELDS[n].default is None]
     kept = {n: getattr(given, n) for n in names if getattr(given, n) is not None}
-    found = {"learner": search.base.learner, "steps": search.base.steps, **kept, **trial.params}
+    base = {n: getattr(search.base, n) for n in ("preset", "learner", "steps")}
+    found = {**base, **kept, **trial.params}
     lines = [f"{name} = {_toml(value)}" for name, value in found.items()]
     what = f"# {search.base.algo} on {search.base.env}: trial {trial.number}, {trial.value:.6g}\n"
     return what + "\n".join(lines) + "\n"
