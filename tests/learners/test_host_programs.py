@@ -49,7 +49,7 @@ def test_apart_and_together_give_the_same_numbers(both):
                 held = programs.copy_target(held)
             action = programs.act(held, batch.observation[:, 0], step)
             policy = programs.policy(
-                programs.unstack(programs.stack(held).params), batch.observation[:, 1]
+                programs.unstack(programs.stack(held).params), batch.observation[:, :2]
             )
             told.append((loss, action, policy, programs.metrics(held, batch.observation)))
         return told, programs.stack(held)

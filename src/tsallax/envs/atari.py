@@ -98,13 +98,16 @@ class AtariEnvs:
         self.action_names = action_names(rom_of(env_id))
         self.lives, self.shown = np.zeros(n, int), np.zeros((84, 84), np.uint8)
 
-    def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n 84 84"]:
-        observation, info = self.envs.reset(seed=np.array(seeds, np.int32))
+    def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n 84 84"]:
+        given = np.array([seed for seed in seeds if seed is not None], np.int32)
+        only = {"reset_mask": np.array([seed is not None for seed in seeds])}
+        partly = {"options": only} if len(given) < len(seeds) else {}
+        observation, info = self.envs.reset(seed=given, **partly)
         self.lives, self.shown = info["lives"].copy(), observation[0, 0].copy()
         return observation[:, 0]
 
     def step(self, actions: Int[np.ndarray, "n"]) -> Moves:
-        observation, reward, terminated, truncated, info = self.envs.step(actions)
+        observation, reward, terminated, truncated, info = self.envs.step(np.maximum(actions, 0))
         observation, over = observation[:, 0].copy(), terminated | truncated
         final = observation
         if over.any():

@@ -42,7 +42,11 @@ class Moves(NamedTuple):
 
 @runtime_checkable
 class HostEnvs(Protocol):
-    """Several environments of one kind. Those in `failures` give zeros from then on."""
+    """Several environments of one kind. Those in `failures` give zeros from then on.
+
+    `reset` leaves those with the seed None as they are. The action -1 is for an environment that
+    nobody looks at: it need not be stepped. Their rows mean nothing.
+    """
 
     count: int
     observation: jax.ShapeDtypeStruct
@@ -50,7 +54,7 @@ class HostEnvs(Protocol):
     time_limit: int | None
     failures: dict[int, str]
 
-    def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n ..."]: ...
+    def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n ..."]: ...
     def step(self, actions: Int[np.ndarray, "n"]) -> Moves: ...
     def picture(self) -> UInt8[np.ndarray, "height width 3"]: ...
     def close(self) -> None: ...
@@ -90,13 +94,19 @@ class GymEnvs:
         self.first_action = int(space.start)
         self.action_names = _names(self.envs[0], int(space.n))
 
-    def reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "n ..."]:
-        starts = [self._try(i, self._reset, int(seed)) for i, seed in enumerate(seeds)]
+    def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n ..."]:
+        starts = [
+            None if seed is None else self._try(i, self._reset, int(seed))
+            for i, seed in enumerate(seeds)
+        ]
         return np.stack([self._blank() if start is None else start for start in starts])
 
     def step(self, actions: Int[np.ndarray, "n"]) -> Moves:
         none = (self._blank(), 0.0, False, False, False, self._blank())
-        rows = [self._try(i, self._step, int(a)) or none for i, a in enumerate(actions)]
+        rows = [
+            (self._try(i, self._step, int(a)) if a >= 0 else None) or none
+            for i, a in enumerate(actions)
+        ]
         observation, reward, terminated, truncated, over, final = zip(*rows, strict=True)
         return Moves(
             np.stack(observation),

@@ -31,7 +31,7 @@ class Programs(NamedTuple):
     update: Callable[..., tuple[Held, Float[Cells, "cells"]]]  # (held, batch, step); uses held up
     metrics: Callable[..., dict[str, Float[Cells, "cells"]]]  # (held, observations)
     copy_target: Callable[[Held], Held]
-    policy: Callable[..., tuple[Float[Cells, "cells A"], Float[Cells, "cells A"]]]  # (params, obs.)
+    policy: Callable[..., tuple[Cells, Cells]]  # (params, observations): Q and pi (cells, batch, A)
     stack: Callable[[Held], Any]  # with a leading axis, perhaps in the same buffers
     unstack: Callable[[Any], Held]  # in buffers of its own
     take: Callable[[Held, int], Any]  # one cell's own, on the host
@@ -74,7 +74,7 @@ def _functions(agent: Agent, apart: bool) -> Functions:
         act=jax.jit(over(act, own_but_step)),
         update=jax.jit(over(update, own_but_step), donate_argnums=0),
         metrics=jax.jit(over(partial(policy_metrics, agent))),
-        policy=jax.jit(over(agent.policy)),
+        policy=jax.jit(over(jax.vmap(agent.policy, (None, 0, None)))),
     )
 
 

@@ -20,7 +20,7 @@ from tsallax.learners import Arrays, Metrics, Notes, Period, Tick, epsilon_at, p
 from tsallax.learners.device import over_cells
 from tsallax.learners.host import Episodes, FrameStack, generators
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
-from tsallax.learners.rollout import evaluate_host
+from tsallax.learners.rollout import evaluate_host, side_by_side
 from tsallax.networks import Params
 from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
@@ -77,7 +77,7 @@ def make_programs(agent: Agent, shape: Rollouts, cells: int, apart: bool) -> Pro
         atoms=compiled(lambda state, observation: agent.atoms(state.params, observation)),
         update=compiled(update_cell),
         metrics=compiled(partial(policy_metrics, agent)),
-        policy=compiled(agent.policy),
+        policy=compiled(jax.vmap(agent.policy, (None, 0, None))),
     )
 
 
@@ -179,10 +179,11 @@ class ParallelOnHost:
         self, params: Params, episodes: int, greedy: bool, seed: int = 0
     ) -> Float[np.ndarray, "cells episodes"]:
         """In environments of their own."""
-        envs = self.make_envs(len(self.seeds))
+        cells = len(self.seeds)
+        envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
             policy = lambda seen: self.programs.policy(params, seen, self.hp)  # noqa: E731
-            return evaluate_host(envs, policy, self.stack, episodes, greedy, seed)
+            return evaluate_host(envs, policy, cells, self.stack, episodes, greedy, seed)
         finally:
             envs.close()
 

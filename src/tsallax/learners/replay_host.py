@@ -19,7 +19,7 @@ from tsallax.envs.host import HostEnvs
 from tsallax.learners import Arrays, Metrics, Notes, Period, Schedule, Tick, epsilon_at, periods
 from tsallax.learners.host import Episodes, generators
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
-from tsallax.learners.rollout import evaluate_host
+from tsallax.learners.rollout import evaluate_host, side_by_side
 from tsallax.networks import Params
 from tsallax.replay.host import HostRing, tables
 from tsallax.storage import reader, tensors
@@ -168,10 +168,11 @@ class ReplayOnHost:
         self, params: Params, episodes: int, greedy: bool, seed: int = 0
     ) -> Float[np.ndarray, "cells episodes"]:
         """In environments of their own."""
-        envs, held = self.make_envs(len(self.seeds)), self.programs.unstack(params)
+        cells, held = len(self.seeds), self.programs.unstack(params)
+        envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
             policy = lambda seen: self.programs.policy(held, seen)  # noqa: E731
-            return evaluate_host(envs, policy, self.stack, episodes, greedy, seed)
+            return evaluate_host(envs, policy, cells, self.stack, episodes, greedy, seed)
         finally:
             envs.close()
 

@@ -20,9 +20,10 @@ from tsallax.policies import sample
 from tsallax.types import Environment, HParams
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
+SEATS = 16  # environments on the host that an evaluation plays at once, or one for each cell
 
-# From observations to action values and the policy, on the host: (cells ...) to two of (cells, A).
-HostPolicy = Callable[[Shaped[np.ndarray, "cells ..."]], tuple[Any, Any]]
+# From observations to action values and the policy, on the host: (* ...) to two of (*, A).
+HostPolicy = Callable[[Shaped[np.ndarray, "..."]], tuple[Any, Any]]
 
 
 class Moment(NamedTuple):
@@ -146,50 +147,63 @@ def _show(env, agent, greedy, params, hp, now):
 # Environments on the host -------------------------------------------------------------------------
 
 
-class HostMoment(NamedTuple):
-    """One step of every cell's episode. Cells whose episode is over are stepped on, uncounted."""
-
-    step: int
-    total: Float[np.ndarray, "cells"]  # before the step
-    going: Bool[np.ndarray, "cells"]
-    action: Int[np.ndarray, "cells"]
-    Q: Float[np.ndarray, "cells A"]
-    pi: Float[np.ndarray, "cells A"]
-
-
-def host_episode(
-    envs: HostEnvs, policy: HostPolicy, stack: int, episode: int, seed: int, greedy: bool
-) -> Iterator[HostMoment]:
-    """The same episode of every cell; the last moment, when all are over, is not acted on."""
-    cells = envs.count
-    frames = FrameStack(envs.reset([seed + episode] * cells), stack)
-    total, going = np.zeros(cells), np.ones(cells, bool)
-    random = np.random.default_rng([seed, episode])
-    limit = envs.time_limit or CAP
-    for t in range(limit + 1):
-        Q, pi = map(np.asarray, policy(frames.current))
-        draw = random.random()  # shared: a cell's episode does not depend on the others
-        action = Q.argmax(-1) if greedy else draw_actions(pi, draw)
-        yield HostMoment(t, total.copy(), going.copy(), action, Q, pi)
-        if not going.any() or t == limit:
-            return
-        moves = envs.step(action)
-        total += np.where(going, moves.reward, 0)
-        going &= ~moves.over
-        going[list(envs.failures)] = False
-        frames.push(moves.observation, moves.over)
+def side_by_side(cells: int, episodes: int) -> int:
+    """How many episodes of each cell are played at once."""
+    return max(1, min(episodes, SEATS // cells))
 
 
 def evaluate_host(
-    envs: HostEnvs, policy: HostPolicy, stack: int, episodes: int, greedy: bool, seed: int
+    envs: HostEnvs,
+    policy: HostPolicy,
+    cells: int,
+    stack: int,
+    episodes: int,
+    greedy: bool,
+    seed: int,
 ) -> Float[np.ndarray, "cells episodes"]:
-    """Returns of the same `episodes` seeds for every cell; NaN where its environment failed."""
-    found = []
-    for episode in range(episodes):
-        *_, last = host_episode(envs, policy, stack, episode, seed, greedy)
-        last.total[list(envs.failures)] = np.nan
-        found.append(last.total)
-    return np.stack(found, -1)
+    """Returns of the same `episodes` seeds for every cell, which has its share of `envs`.
+
+    One call of the policy is for all of them, and an environment whose episode is over takes the
+    next one. Start and draws are an episode's own: how many are played at once changes a return
+    only where the rounding of a larger product decides an action. NaN from the episode on in which
+    a cell's environment failed.
+    """
+    cell = np.repeat(np.arange(cells), envs.count // cells)
+    waiting = [iter(range(episodes)) for _ in range(cells)]
+    number = np.array([next(waiting[c]) for c in cell])
+    random = [np.random.default_rng([seed, n]) for n in number]
+    frames = FrameStack(envs.reset((seed + number).tolist()), stack)
+    total, length = np.zeros(envs.count), np.zeros(envs.count, int)
+    going = np.ones(envs.count, bool)
+    found, failed = np.full((cells, episodes), np.nan), np.full(cells, episodes)
+    while going.any():
+        seen = frames.current.reshape(cells, -1, *frames.current.shape[1:])
+        Q, pi = (np.asarray(x).reshape(envs.count, -1) for x in policy(seen))
+        draws = np.array([own.random() for own in random])
+        moves = envs.step(np.where(going, choose(Q, pi, draws, greedy), -1))
+        total, length = total + np.where(going, moves.reward, 0), length + going
+        broken = np.isin(np.arange(envs.count), list(envs.failures))
+        over = going & (moves.over | broken | (length == (envs.time_limit or CAP)))
+        starts: list[int | None] = [None] * envs.count
+        for i in np.flatnonzero(over):
+            c = cell[i]
+            if broken[i]:
+                failed[c], waiting[c] = min(failed[c], number[i]), iter(())
+            else:
+                found[c, number[i]] = total[i]
+            number[i] = next(waiting[c], episodes)
+            going[i] = number[i] < episodes and not broken[i]
+            if going[i]:
+                starts[i], total[i], length[i] = seed + int(number[i]), 0, 0
+                random[i] = np.random.default_rng([seed, number[i]])
+        observation = moves.observation
+        if any(start is not None for start in starts):
+            fresh = over & going
+            observation = np.where(
+                fresh.reshape(-1, *(1,) * (observation.ndim - 1)), envs.reset(starts), observation
+            )
+        frames.push(observation, over)
+    return np.where(np.arange(episodes) < failed[:, None], found, np.nan)
 
 
 def host_moments(
@@ -203,16 +217,32 @@ def host_moments(
     steps: int = 1000,
 ) -> Iterator[Moment]:
     """The episodes of one environment, which must be made to render, each cut after `steps`."""
+    most = min(steps, envs.time_limit or CAP)
     for episode in range(episodes):
-        for now in host_episode(envs, policy, stack, episode, seed, greedy):
+        frames = FrameStack(envs.reset([seed + episode]), stack)
+        random, total, going = np.random.default_rng([seed, episode]), 0.0, True
+        for t in range(most + 1):
             if envs.failures:
-                raise ValueError(f"the environment failed at step {now.step}: {envs.failures[0]}")
-            acts = bool(now.going[0]) and now.step < steps
-            action = int(now.action[0]) if acts else None
-            total = float(now.total[0])
-            yield Moment(envs.picture(), now.step, total, action, now.Q[0], now.pi[0], episode + 1)
-            if action is None:
+                raise ValueError(f"the environment failed at step {t}: {envs.failures[0]}")
+            Q, pi = map(np.asarray, policy(frames.current))
+            action = choose(Q, pi, random.random(), greedy)
+            taken = int(action[0]) if going and t < most else None
+            yield Moment(envs.picture(), t, total, taken, Q[0], pi[0], episode + 1)
+            if taken is None:
                 break
+            moves = envs.step(action)
+            total, going = total + float(moves.reward[0]), not moves.over[0]
+            frames.push(moves.observation, moves.over)
+
+
+def choose(
+    Q: Float[np.ndarray, "envs A"],
+    pi: Float[np.ndarray, "envs A"],
+    uniform: Float[np.ndarray, "envs"] | float,
+    greedy: bool,
+) -> Int[np.ndarray, "envs"]:
+    """Actions by the largest value, or by pi and numbers of [0, 1)."""
+    return Q.argmax(-1) if greedy else draw_actions(pi, uniform)
 
 
 def draw_actions(
