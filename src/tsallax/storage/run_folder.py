@@ -222,10 +222,7 @@ def extend(
         about = read_about(path).everything
         saved, _ = checkpoint.newest(folder, digests_of(about), expected)
         if saved is None or about["schema"] != SCHEMA:
-            raise ValueError(
-                f"{path} has no state to continue from; a new run can start from its weights: "
-                f"--init-from {path}"
-            )
+            raise ValueError(f"{path} has no state to continue from: it cannot be extended")
         earlier = {"steps": about["config"]["steps"], "config": digest_of(about["config"])}
         about |= {"config": plain(config), "status": "stopped"}
         about["extended"] = [*about.get("extended", []), earlier]
