@@ -217,7 +217,7 @@ def best_cell(path: Path) -> int:
 
 def _model(run: Run, params: Params, cell: int) -> Model:
     own, hp = jax.tree.map(lambda x: x[cell], (params, run.hp))
-    return Model(run.agent, own, hp, run.observation)
+    return Model(run.agent, own, hp, run.observation, action_box=run.action_box)
 
 
 def _field(name: str, value: Any) -> Any:

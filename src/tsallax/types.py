@@ -34,6 +34,9 @@ class HParams(NamedTuple):
     total_steps: Traced = 1.0  # of the run
     lambda_: Traced = 0.0  # of the returns: 0 is one step, 1 the whole rollout
     reward_scale: Traced = 1.0  # rewards are multiplied by it, for the parallel learner
+    clip_above: Traced = float("inf")  # of actor-critics from here on: the bonus' upper bound
+    tau: Traced = 0.005  # share of the critics that their frozen copies take at each update
+    target_entropy: Traced = -1.0  # of the width at which an automatic alpha aims, per dimension
 
 
 class Bootstrap(NamedTuple):
@@ -51,7 +54,7 @@ class Transition(NamedTuple):
     """What a replay buffer gives. A truncated one looks like any other: s' is the true one."""
 
     observation: Shaped[Array, "..."]
-    action: Int[Array, "*batch"]
+    action: Shaped[Array, "..."]  # an index, or numbers of [-1, 1]
     reward: Float[Array, "*batch"]
     terminated: Bool[Array, "*batch"]
     next_observation: Shaped[Array, "..."]
@@ -75,6 +78,18 @@ class Outcome(NamedTuple):
     truncated: Bool[Array, ""]
 
 
+class Box(NamedTuple):
+    """Bounds of continuous actions, one pair per dimension: finite, and each of some width."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def scale(self, action: Any) -> Any:
+        """From [-1, 1], where policies live, to the bounds."""
+        low, high = (np.asarray(x, np.float32) for x in self)
+        return low + (action + 1) * ((high - low) / 2)
+
+
 class Environment(NamedTuple):
     """A JAX-native environment: pure functions of a state, an action and a key.
 
@@ -82,15 +97,19 @@ class Environment(NamedTuple):
 
     If `step` truncates, `time_limit` must be the least number of steps after which it does: the
     replay reserves room for the last observations of that many episodes, to bootstrap from them.
+
+    Its actions are indices, or, if there is an `action_box`, vectors within these bounds: then
+    `action_names` are those of the dimensions.
     """
 
     id: str
     action_names: tuple[str, ...]
     reset: Callable[[PRNGKeyArray], EnvState]
-    step: Callable[[EnvState, Int[Array, ""], PRNGKeyArray], tuple[EnvState, Outcome]]
+    step: Callable[[EnvState, Shaped[Array, "..."], PRNGKeyArray], tuple[EnvState, Outcome]]
     observe: Callable[[EnvState], Observation]
     render: Callable[[EnvState], UInt8[Array, "height width 3"]]
     time_limit: int | None = None
+    action_box: Box | None = None
 
     @property
     def num_actions(self) -> int:

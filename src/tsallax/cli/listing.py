@@ -9,7 +9,7 @@ def run() -> None:
     """List algorithms, environments and presets."""
     from tsallax import envs
     from tsallax.envs.atari import GAMES
-    from tsallax.operators import ALGORITHMS
+    from tsallax.operators import ACTOR_CRITICS, ALGORITHMS
     from tsallax.training.presets import CHOICES, PRESETS
     from tsallax.training.tuned import TUNED
 
@@ -17,7 +17,7 @@ def run() -> None:
     table = Table(title="algorithms", title_justify="left", box=None, header_style="dim")
     for name in ("name", "target", "source", "starts from"):
         table.add_column(name, overflow="fold")
-    for row in ALGORITHMS.values():
+    for row in (*ALGORITHMS.values(), *ACTOR_CRITICS.values()):
         numbers = ", ".join(f"{name} {value:g}" for name, value in row.defaults.items())
         table.add_row(row.name, Text(row.equation), row.source, numbers)  # [.] is no markup
     console.print(table)

@@ -11,7 +11,7 @@ from rich.console import Console
 from tsallax._jaxlib import use_cache
 from tsallax.api import best_cell, load
 from tsallax.cli import check_counts, check_seed, minatar_terminal
-from tsallax.envs import GAMES, make
+from tsallax.envs import GAMES, make, with_unit_actions
 from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
@@ -63,7 +63,7 @@ def run(
     ends: list[Moment] = []
     how = {"episodes": episodes, "seed": seed, "greedy": greedy, "steps": steps}
     if config.loop == "compiled":
-        made = make(config.env, **config.env_options)
+        made = with_unit_actions(make(config.env, **config.env_options))
         told = _noting(moments(made, model.agent, model.params, model.hp, **how), ends)
     else:
         made = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)

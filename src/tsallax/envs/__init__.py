@@ -5,13 +5,14 @@ from functools import partial
 from inspect import signature
 from typing import Any, Literal
 
-from tsallax.envs import acrobot, cartpole, mountain_car
+from tsallax.envs import acrobot, cartpole, mountain_car, pendulum
 from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
 from tsallax.envs.minatar.common import environment
 from tsallax.types import Environment, Outcome
 
 __all__ = [
     "CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make",
+    "with_unit_actions",
 ]  # fmt: skip
 
 GAMES: dict[str, Callable[..., Environment]] = {
@@ -22,6 +23,7 @@ CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     "Acrobot-v1": acrobot.acrobot,
     "CartPole-v1": cartpole.cartpole,
     "MountainCar-v0": mountain_car.mountain_car,
+    "Pendulum-v1": pendulum.pendulum,
     **GAMES,
 }
 # Versions that Gymnasium no longer makes, and what they are called now.
@@ -61,6 +63,14 @@ def make(env_id: str, /, **options: object) -> Environment:
     build = CONSTRUCTORS[env_id]
     refuse_foreign(env_id, build, options)
     return build(**options)
+
+
+def with_unit_actions(env: Environment) -> Environment:
+    """The same environment, whose continuous actions are given in [-1, 1]."""
+    box = env.action_box
+    if box is None:
+        return env
+    return env._replace(step=lambda state, action, key: env.step(state, box.scale(action), key))
 
 
 def refuse_foreign(env_id: str, build: Callable[..., Any], options: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from tsallax.agents import Agent
+from tsallax.agents.actor_critic import ActorAgent
 from tsallax.experiments.jobs import Job
 from tsallax.training.build import make_run, shape_of
 from tsallax.training.config import Config
@@ -41,7 +43,7 @@ def operations(config: Config) -> float:
     def numbers(size: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((size,), dtype)
 
-    if config.learner == "parallel":
+    if config.learner == "parallel" and isinstance(run.agent, Agent):
         frames = config.num_envs * config.rollout
         size = frames // config.minibatches
         Z = jax.eval_shape(run.agent.atoms, agent.params, observations(size))
@@ -51,7 +53,10 @@ def operations(config: Config) -> float:
         return learning * config.epochs * config.minibatches / frames + acting / size
     size = config.batch
     seen, row = observations(size), numbers(size)
-    fields: list[Any] = [seen, numbers(size, jnp.int32), row, row, seen]
+    action = numbers(size, jnp.int32)
+    if isinstance(run.agent, ActorAgent):
+        action = jax.ShapeDtypeStruct((size, run.agent.dimensions), jnp.float32)
+    fields: list[Any] = [seen, action, row, row, seen]
     batch = Transition(*fields)
     key = jax.eval_shape(lambda: jax.random.key(0))
     return _flops(run.agent.update, agent, batch, hp, key) * config.updates / config.train_period

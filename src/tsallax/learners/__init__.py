@@ -7,7 +7,7 @@ Below the protocol is what the learners share: when things happen, and what is m
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
+from tsallax.agents.actor_critic import ActorAgent
 from tsallax.networks.dense import Params
 from tsallax.policies.closed import kl_divergence, shannon_entropy
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
 
+AnyAgent: TypeAlias = Agent | ActorAgent
 Arrays = dict[str, np.ndarray]
 Notes = dict[str, Any]  # what the arrays do not say, as JSON
 Tick = Callable[[int], None]  # told the step now and then, between two periods
@@ -42,13 +44,37 @@ class Metrics(NamedTuple):
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
 
 
+class ActorMetrics(NamedTuple):
+    """One row per period of an actor-critic: the same columns, and three more."""
+
+    step: Int[Array, ""]
+    episodes: Int[Array, ""]
+    episode_return: Float[Array, ""]
+    episode_length: Float[Array, ""]
+    loss: Float[Array, ""]  # of the critics
+    max_q: Float[Array, ""]  # at the centre of the policy
+    action_gap: Float[Array, ""]  # from there to uniformly random actions
+    entropy: Float[Array, ""]
+    support: Float[Array, ""]  # as a share of all actions
+    kl: Float[Array, ""]  # NaN: there is no copy of the policy
+    epsilon: Float[Array, ""]
+    diverged: Int[Array, ""]
+    critic_gap: Float[Array, ""]  # mean distance between the two critics
+    width: Float[Array, ""]  # standard deviation of actions, of which there are [-1, 1]
+    temperature: Float[Array, ""]  # alpha in effect
+
+
+def metrics_of(agent: AnyAgent) -> type[Metrics] | type[ActorMetrics]:
+    return ActorMetrics if isinstance(agent, ActorAgent) else Metrics
+
+
 class Period(NamedTuple):
     """What one period of training left."""
 
     step: int
     state: Any  # used up by the next period
     params: Params
-    metrics: Metrics
+    metrics: Metrics | ActorMetrics
     failures: dict[int, str]  # cells whose environment failed, and how
 
 
@@ -186,9 +212,11 @@ def first_bad(
 
 
 def policy_metrics(
-    agent: Agent, state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
+    agent: AnyAgent, state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
 ) -> dict[str, Float[Array, ""]]:
     """What the policy is like on a batch of observations, before the target is copied."""
+    if isinstance(agent, ActorAgent):
+        return agent.metrics(state, seen, hp)
     look = jax.vmap(agent.policy, (None, 0, None))
     Q, pi = look(state.params, seen, hp)
     _, previous = look(state.target_params, seen, hp)

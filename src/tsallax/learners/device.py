@@ -15,8 +15,7 @@ from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int, Key
 
-from tsallax.agents import Agent
-from tsallax.learners import Arrays, Notes, Period, Tick
+from tsallax.learners import AnyAgent, Arrays, Notes, Period, Tick
 from tsallax.learners.rollout import evaluate
 from tsallax.networks.dense import Params
 from tsallax.storage import reader, tensors
@@ -52,7 +51,7 @@ class DeviceLearner:
         loop: Loop,
         plan: Callable[[int], Iterator[Any]],
         env: Environment,
-        agent: Agent,
+        agent: AnyAgent,
         hp: HParams,
         seeds: list[int],
         devices: int = 1,

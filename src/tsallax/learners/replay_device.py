@@ -13,13 +13,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax.agents import Agent, AgentState
+from tsallax.agents import AgentState
+from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import (
+    ActorMetrics,
+    AnyAgent,
     Episodes,
     Metrics,
     Schedule,
     epsilon_at,
     first_bad,
+    metrics_of,
     periods,
     policy_metrics,
 )
@@ -65,7 +69,7 @@ class Draws(NamedTuple):
 
 
 def make_loop(
-    env: Environment, agent: Agent, replay: Ring, schedule: Schedule, reuse: bool = False
+    env: Environment, agent: AnyAgent, replay: Ring, schedule: Schedule, reuse: bool = False
 ) -> Loop:
     """The loop of one cell.
 
@@ -76,6 +80,7 @@ def make_loop(
         schedule: when it acts, updates and copies.
         reuse: keep the target network's values of stored states within a target period.
     """
+    atoms: Any = None if isinstance(agent, ActorAgent) else agent.atoms  # needed to reuse them
 
     def init(key: PRNGKeyArray) -> State:
         k_agent, k_reset, k_run = jax.random.split(key, 3)
@@ -134,7 +139,7 @@ def make_loop(
         run = steps(run, hp, draws.steps, number)
         if cache is not None:
             seen = replay.look(run.replay, fresh, run.observation)
-            cache = cache.at[fresh].set(agent.atoms(run.agent.target_params, seen))
+            cache = cache.at[fresh].set(atoms(run.agent.target_params, seen))
 
         def update(state: AgentState, slots: Int[Array, "batch"], key: PRNGKeyArray):
             batch = replay.take(run.replay, slots, run.observation)
@@ -172,7 +177,7 @@ def make_loop(
         draws = Draws(keys[:, 0], draw(keys[:, 1], added), keys[:, 2])
         cache = None
         if reuse:
-            apply = partial(agent.atoms, run.agent.target_params)
+            apply = partial(atoms, run.agent.target_params)
             needed = lambda n: jnp.where(numbers.updates > 0, largest(n), 0)  # noqa: E731
             drawn = draws.slots.ravel()
             cache = cache_target_values(replay, run.replay, drawn, apply, run.observation, needed)
@@ -188,7 +193,7 @@ def make_loop(
 
     def period(
         run: State, hp: HParams, numbers: Numbers, largest: Largest = lambda n: n
-    ) -> tuple[State, Metrics]:
+    ) -> tuple[State, Metrics | ActorMetrics]:
         """One target period. `largest` is over the cells that run side by side."""
         k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
 
@@ -198,7 +203,7 @@ def make_loop(
         run = jax.lax.fori_loop(0, numbers.idle, wait, run)
         run, loss = blocks(run, hp, k_blocks, numbers, largest)
         seen = replay.sample(run.replay, k_probe, schedule.batch, run.observation).observation
-        metrics = Metrics(
+        metrics = metrics_of(agent)(
             step=run.step,
             loss=loss,
             epsilon=epsilon_at(run.step, hp),

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
-from tsallax.agents import Agent
+from tsallax.agents.actor_critic import ActorAgent
 from tsallax.envs.host import HostEnvs
+from tsallax.learners import AnyAgent
 from tsallax.learners.host import FrameStack
 from tsallax.networks import Params
 from tsallax.policies import sample
@@ -32,9 +33,9 @@ class Moment(NamedTuple):
     picture: UInt8[np.ndarray, "height width 3"]
     step: int  # of the episode, 0 at its start
     total: float  # the return so far
-    action: int | None  # none when the episode is over
-    Q: Float[np.ndarray, "A"]
-    pi: Float[np.ndarray, "A"]
+    action: int | Float[np.ndarray, "D"] | None  # none when the episode is over
+    Q: Float[np.ndarray, "A"]  # or of the centre alone
+    pi: Float[np.ndarray, "A *points"]  # or a density in each dimension, at points of [-1, 1]
     episode: int = 1
 
 
@@ -58,15 +59,29 @@ def begin(env: Environment, key: PRNGKeyArray) -> Episode:
 
 
 def advance(
-    env: Environment, agent: Agent, greedy: bool, params: Params, hp: HParams, now: Episode
-) -> tuple[Episode, Int[Array, ""]]:
+    env: Environment, agent: AnyAgent, greedy: bool, params: Params, hp: HParams, now: Episode
+) -> tuple[Episode, Shaped[Array, "..."]]:
     """One step by pi, or greedily by the largest value, and the action that was taken."""
     k_act, k_step = jax.random.split(jax.random.fold_in(now.key, now.step))
-    Q, pi = agent.policy(params, env.observe(now.env), hp)
-    action = jnp.argmax(Q) if greedy else sample(k_act, pi)
+    action = _choose(agent, params, env.observe(now.env), hp, k_act, greedy)
     state, outcome = env.step(now.env, action, k_step)
     over = outcome.terminated | outcome.truncated
     return Episode(state, now.total + outcome.reward, over, now.step + 1, now.key), action
+
+
+def _choose(
+    agent: AnyAgent,
+    params: Params,
+    observation: Shaped[Array, "..."],
+    hp: HParams,
+    key: PRNGKeyArray,
+    greedy: bool,
+) -> Shaped[Array, "..."]:
+    if isinstance(agent, ActorAgent):
+        uniform = jax.random.uniform(key, (2, agent.dimensions))
+        return agent.choose(params, observation, hp, uniform, greedy)
+    Q, pi = agent.policy(params, observation, hp)
+    return jnp.argmax(Q) if greedy else sample(key, pi)
 
 
 # Compiled in 0.4 of the time, and as fast; other devices ignore it.
@@ -83,7 +98,7 @@ COMPILED_SOON: dict[str, str | bool] = {
 )
 def evaluate(
     env: Environment,
-    agent: Agent,
+    agent: AnyAgent,
     hp: HParams,
     params: Params,
     episodes: int,
@@ -107,7 +122,7 @@ def evaluate(
 
 def moments(
     env: Environment,
-    agent: Agent,
+    agent: AnyAgent,
     params: Params,
     hp: HParams,
     *,
@@ -125,12 +140,16 @@ def moments(
         now = _begin(env, key)
         for t in range(steps + 1):
             following, action, Q, pi, picture = _show(env, agent, greedy, params, hp, now)
-            taken = None if bool(now.over) or t == steps else int(action)
+            taken = None if bool(now.over) or t == steps else _plain(np.asarray(action))
             Q, pi, picture = map(np.asarray, (Q, pi, picture))
             yield Moment(picture, t, float(now.total), taken, Q, pi, number)
             if taken is None:
                 break
             now = following
+
+
+def _plain(action: Shaped[np.ndarray, "..."]) -> int | Float[np.ndarray, "D"]:
+    return action if action.ndim else int(action)
 
 
 @partial(jax.jit, static_argnames="env")

@@ -3,10 +3,13 @@
 from tsallax.operators.reductions import list_reductions
 from tsallax.operators.returns import lambda_returns, n_step_returns
 from tsallax.operators.table import (
+    ACTOR_CRITICS,
     ALGORITHMS,
+    ActorCritic,
     Algorithm,
     equation_of,
     get_algorithm,
+    get_row,
     make_hparams,
     one_step,
     terms,
@@ -21,13 +24,16 @@ from tsallax.operators.targets import (
 )
 
 __all__ = [
+    "ACTOR_CRITICS",
     "ALGORITHMS",
+    "ActorCritic",
     "Algorithm",
     "action_values",
     "advantage",
     "equation_of",
     "expect",
     "get_algorithm",
+    "get_row",
     "huber",
     "lambda_returns",
     "list_reductions",

@@ -1,6 +1,7 @@
 """The table of algorithms, which the command line, the contract tests and the docs read.
 
-A row is a value and a bonus (`targets`); `one_step` makes the target of them.
+A row is a value and a bonus (`targets`); `one_step` makes the target of them. Actor-critics have
+rows of their own kind (`actor_critics`), with the same two terms.
 """
 
 import inspect
@@ -10,7 +11,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from tsallax.operators import targets
+from tsallax.operators import actor_critics, targets
+from tsallax.operators.actor_critics import Term
 from tsallax.operators.targets import action_values, boltzmann, hard
 from tsallax.spelling import suggest
 from tsallax.types import Bonus, Bootstrap, HParams, Policy, Target, Value
@@ -32,11 +34,37 @@ class Algorithm(NamedTuple):
 
     @property
     def equation(self) -> str:
-        bonus = equation_of(self.bonus)
-        return f"r + gamma {equation_of(self.value)}" + (f" + {bonus}" if bonus != "0" else "")
+        return _target_of(self.value, self.bonus)
 
 
-def equation_of(term: Value | Bonus) -> str:
+class ActorCritic(NamedTuple):
+    """One row of an actor-critic: the two terms of its critics' target, by drawn actions."""
+
+    name: str
+    value: Term  # at s'
+    bonus: Term  # at (s, a)
+    source: str
+    defaults: dict[str, Any] = {}  # noqa: RUF012 (never written to)
+    reductions: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.value, self.bonus))
+
+    @property
+    def equation(self) -> str:
+        return _target_of(self.value, self.bonus)
+
+
+def _target_of(value: Value | Term, bonus: Bonus | Term) -> str:
+    added = equation_of(bonus)
+    return f"r + gamma {_in_brackets(equation_of(value))}" + (f" + {added}" if added != "0" else "")
+
+
+def _in_brackets(formula: str) -> str:
+    return f"({formula})" if " - " in formula and formula[0] != "<" else formula
+
+
+def equation_of(term: Value | Bonus | Term) -> str:
     """The first formula of its docstring, or the function's name if it has none."""
     formula = re.search(r"`(.+?)`", inspect.getdoc(term) or "")
     return formula[1] if formula else getattr(term, "__name__", repr(term))
@@ -109,14 +137,35 @@ _ROWS = (
     Algorithm("mvi", targets.q_soft_value, targets.advantage_bonus, "Zhu et al. 2023",
               reductions=("soft-dqn at q = 1, beta = 0",)),
 )
+_SOFT = {"entropy": 1.0}
+_ACTOR_ROWS = (
+    ActorCritic("sac", actor_critics.drawn_value, actor_critics.no_bonus,
+                "Haarnoja et al. 2018", {**_SHANNON, **_SOFT}),
+    ActorCritic("tac", actor_critics.drawn_value, actor_critics.no_bonus,
+                "Lee et al. 2020", _SOFT, reductions=("sac at q = 1",)),
+    ActorCritic("munchausen-sac", actor_critics.drawn_value, actor_critics.log_density_bonus,
+                "Vieillard et al. 2020", {**_SHANNON, **_SOFT, "clip": -1.0, "clip_above": 0.0},
+                reductions=("sac at beta = 0",)),
+    ActorCritic("tal-ac", actor_critics.drawn_value, actor_critics.drawn_advantage_bonus,
+                "section 6, future work", _SOFT, reductions=("tac at beta = 0",)),
+)
 # fmt: on
 ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}
+ACTOR_CRITICS: dict[str, ActorCritic] = {row.name: row for row in _ACTOR_ROWS}
+
+
+def get_row(name: str) -> Algorithm | ActorCritic:
+    """The row of that name, of either kind."""
+    if name not in (rows := {**ALGORITHMS, **ACTOR_CRITICS}):
+        raise ValueError(f"unknown algorithm {name!r}; {suggest(name.lower(), rows)}")
+    return rows[name]
 
 
 def get_algorithm(name: str) -> Algorithm:
-    if name not in ALGORITHMS:
-        raise ValueError(f"unknown algorithm {name!r}; {suggest(name.lower(), ALGORITHMS)}")
-    return ALGORITHMS[name]
+    row = get_row(name)
+    if isinstance(row, ActorCritic):
+        raise ValueError(f"{name} is an actor-critic: it has no values of discrete actions")
+    return row
 
 
 def make_hparams(algorithm: str, **numbers: Any) -> HParams:
@@ -129,7 +178,7 @@ def make_hparams(algorithm: str, **numbers: Any) -> HParams:
         raise ValueError(
             f"unknown numbers {sorted(unknown)}; there are {', '.join(HParams._fields)}"
         )
-    hp = HParams(**{**get_algorithm(algorithm).defaults, **numbers})
+    hp = HParams(**{**get_row(algorithm).defaults, **numbers})
     if "k" not in numbers:
         hp = hp._replace(k=jnp.where(jnp.asarray(hp.q) == 1, 1.0, 0.5))
     if "log_weight" not in numbers:

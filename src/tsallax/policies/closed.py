@@ -91,11 +91,16 @@ def sample(key: PRNGKeyArray, pi: Float[Array, "*batch A"]) -> Int[Array, "*batc
 
 def q_log(x: Float[Array, "..."], q: Number) -> Float[Array, "..."]:
     """`ln_q x = (x^(q-1) - 1)/(q-1)`; 0 at q = inf for x in (0, 1]."""
-    e = jnp.asarray(q - 1, x.dtype)
+    return q_log_of_exp(jnp.log(x), q)
+
+
+def q_log_of_exp(log_x: Float[Array, "..."], q: Number) -> Float[Array, "..."]:
+    """`ln_q x` from `ln x`, which a density gives."""
+    e = jnp.asarray(q - 1, log_x.dtype)
     regular = (e != 0) & jnp.isfinite(e)
     safe = jnp.where(regular, e, 1)
     # expm1 keeps full precision near q = 1, where the quotient is 0/0.
-    return jnp.where(regular, jnp.expm1(safe * jnp.log(x)) / safe, jnp.where(e == 0, jnp.log(x), 0))
+    return jnp.where(regular, jnp.expm1(safe * log_x) / safe, jnp.where(e == 0, log_x, 0))
 
 
 def q_exp(x: Float[Array, "..."], q: Number) -> Float[Array, "..."]:

@@ -25,7 +25,7 @@ ROWS = 128
 
 class State(NamedTuple):
     observations: Shaped[Array, "slots ..."]
-    actions: Int[Array, "slots"]
+    actions: Shaped[Array, "slots ..."]  # indices as bytes, or vectors of float32
     rewards: Float[Array, "slots"]
     terminated: Bool[Array, "slots"]
     final: Int[Array, "slots"]  # where its final observation stands, or -1
@@ -47,8 +47,12 @@ class Ring(NamedTuple):
     newest: Callable[..., Int[Array, "n"]]  # (state, steps): places that so many adds will fill
 
 
-def make_ring(capacity: int, time_limit: int | None) -> Ring:
-    """The last `capacity` transitions. At most one in `time_limit` is a truncation."""
+def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = None) -> Ring:
+    """The last `capacity` transitions. At most one in `time_limit` is a truncation.
+
+    Actions are indices, or vectors of so many `dimensions`.
+    """
+    indices = dimensions is None
     slots = capacity + 1  # the newest transition needs its next observation too
     finals = 0 if time_limit is None else capacity // time_limit + 2
 
@@ -56,7 +60,7 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
         packed = _pack(observation)
         return State(
             jnp.zeros((slots, *packed.shape), packed.dtype).at[0].set(packed),
-            jnp.zeros(slots, jnp.int8),
+            jnp.zeros(slots, jnp.int8) if indices else jnp.zeros((slots, dimensions), jnp.float32),
             jnp.zeros(slots, jnp.float32),
             jnp.zeros(slots, bool),
             jnp.full(slots if finals else 0, -1, jnp.int32),
@@ -67,7 +71,7 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
 
     def add(
         state: State,
-        action: Int[Array, ""],
+        action: Shaped[Array, "..."],
         reward: Float[Array, ""],
         terminated: Bool[Array, ""],
         truncated: Bool[Array, ""],
@@ -78,7 +82,7 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
         i, before = state.added % slots, state.truncations
         state = state._replace(
             observations=_put(state.observations, (i + 1) % slots, _pack(next_observation)),
-            actions=_put(state.actions, i, action.astype(jnp.int8)),
+            actions=_put(state.actions, i, action.astype(state.actions.dtype)),
             rewards=_put(state.rewards, i, reward),
             terminated=_put(state.terminated, i, terminated),
             truncations=state.truncations + truncated,
@@ -115,7 +119,7 @@ def make_ring(capacity: int, time_limit: int | None) -> Ring:
     def take(state: State, i: Int[Array, "batch"], like: Shaped[Array, "..."]) -> Transition:
         return Transition(
             _unpack(state.observations[i], like),
-            state.actions[i].astype(jnp.int32),
+            state.actions[i].astype(jnp.int32) if indices else state.actions[i],
             state.rewards[i],
             state.terminated[i],
             look(state, following(state, i), like),

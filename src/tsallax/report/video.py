@@ -16,6 +16,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from tsallax.learners.rollout import Moment
 from tsallax.report.curves import PALETTE
+from tsallax.report.density import strip
 from tsallax.storage.files import Directory
 
 Frame = UInt8[np.ndarray, "_ _ 3"]  # height, width
@@ -70,7 +71,8 @@ def summary(moment: Moment) -> str:
     line = f"{episode}step {moment.step:,}  ·  return {number(moment.total)}  ·  "
     if moment.action is None:
         return line + "the episode is over"
-    return line + f"{int(np.sum(moment.pi == 0))} of {len(moment.pi)} actions ruled out"
+    of = len(moment.pi) if moment.pi.ndim == 1 else f"{moment.pi.size} shown"
+    return line + f"{int(np.sum(moment.pi == 0))} of {of} actions ruled out"
 
 
 def number(x: float) -> str:
@@ -104,7 +106,7 @@ def _panel(moment: Moment, names: tuple[str, ...], height: int) -> Frame:
     image = Image.new("RGB", (right + MARGIN, height), PAPER)
     draw = ImageDraw.Draw(image)
     _text(draw, MARK, HEADING // 2 - 4, "action", SMALL, DIM)
-    _text(draw, bar, HEADING // 2 - 4, "probability pi", SMALL, DIM)
+    _text(draw, bar, HEADING // 2 - 4, "pi" if moment.pi.ndim > 1 else "probability pi", SMALL, DIM)
     _text(draw, right, HEADING // 2 - 4, "Q", SMALL, DIM, "rm")
     row = min(MAX_ROW, (height - HEADING) // len(names))
     for a, name in enumerate(names):
@@ -112,6 +114,12 @@ def _panel(moment: Moment, names: tuple[str, ...], height: int) -> Frame:
         if moment.action is None:  # nothing is chosen in a last state
             _text(draw, MARK, y + row // 2, name, TEXT, DIM)
             _track(draw, bar, y, row)
+        elif moment.pi.ndim > 1:
+            x, top, right, bottom = _track(draw, bar, y, row)
+            action = float(np.asarray(moment.action)[a])
+            curve = strip(moment.pi[a], action, bottom - top, right - x, TRACK)
+            image.paste(Image.fromarray(curve), (x, top))
+            _text(draw, MARK, y + row // 2, f"{name} {action:+.2f}", TEXT)
         else:
             _row(draw, bar, y, row, moment, a, name)
     return np.asarray(image)

@@ -12,15 +12,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from tsallax import envs
-from tsallax.agents import Agent, make_agent
-from tsallax.learners import Learner, Schedule, parallel_device, parallel_update, replay_device
+from tsallax.agents import make_agent
+from tsallax.agents.actor_critic import ActorAgent, make_actor_critic
+from tsallax.learners import (
+    AnyAgent,
+    Learner,
+    Schedule,
+    parallel_device,
+    parallel_update,
+    replay_device,
+)
 from tsallax.learners.device import DeviceLearner, check_devices
-from tsallax.networks.dense import Network, make_network, output_shape
-from tsallax.operators.table import get_algorithm, make_hparams
+from tsallax.networks.dense import Network, make_network, mlp, output_shape
+from tsallax.operators.table import ACTOR_CRITICS, get_algorithm, get_row, make_hparams
 from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
-from tsallax.types import Environment, HParams, Number
+from tsallax.types import Box, Environment, HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
 
@@ -41,9 +49,10 @@ class Run(NamedTuple):
     config: Config
     cells: list[Cell]
     learner: Learner
-    agent: Agent
+    agent: AnyAgent
     hp: HParams
     observation: jax.ShapeDtypeStruct
+    action_box: Box | None = None  # of continuous actions
 
     @property
     def labels(self) -> list[str]:
@@ -73,14 +82,15 @@ def make_run(
     else:
         from tsallax.training.build_host import make_on_host as make
     learner, agent, observation = make(config, hp, seeds, network, devices)
-    return Run(config, cells, learner, agent, hp, observation)
+    box = learner.env.action_box if isinstance(learner, DeviceLearner) else None
+    return Run(config, cells, learner, agent, hp, observation, box)
 
 
 def _on_device(
     config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
 ):
     check_devices(len(seeds), devices)
-    names = envs.CONSTRUCTORS.get(config.env), *filter(callable, get_algorithm(config.algo))
+    names = envs.CONSTRUCTORS.get(config.env), *filter(callable, get_row(config.algo))
     env, observation, agent, loop = _device_parts(shape_of(config), closed_q(hp.q), network, names)
     if config.learner == "parallel":
         periods = partial(parallel_update.plan, rollouts_of(config))
@@ -94,13 +104,14 @@ def _on_device(
 @lru_cache(maxsize=32)
 def _device_parts(
     config: Config, q: float | None, network: Network | None, names: tuple[Any, ...]
-) -> tuple[Environment, jax.ShapeDtypeStruct, Agent, Any]:
+) -> tuple[Environment, jax.ShapeDtypeStruct, Any, Any]:
     """What runs of the same shape share, so that one process compiles it once.
 
     `names` is what the names of the configuration stand for: in a notebook that may change.
     """
     del names
-    env = envs.make(config.env, **config.env_options)
+    env = envs.with_unit_actions(envs.make(config.env, **config.env_options))
+    check_actions(config.algo, env.id, env.action_box)
     if env.num_actions > MOST_ACTIONS:
         raise ValueError(f"{env.id} has {env.num_actions} actions; {MOST_ACTIONS} can be stored")
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
@@ -108,7 +119,8 @@ def _device_parts(
     if config.learner == "parallel":
         return env, observation, agent, parallel_device.make_loop(env, agent, rollouts_of(config))
     # The values of every stored state are kept; their quantiles would fill the memory.
-    ring, schedule = make_ring(config.buffer, env.time_limit), schedule_of(config)
+    dimensions = env.num_actions if env.action_box else None
+    ring, schedule = make_ring(config.buffer, env.time_limit, dimensions), schedule_of(config)
     loop = replay_device.make_loop(env, agent, ring, schedule, reuse=len(head) == 1)
     return env, observation, agent, loop
 
@@ -145,7 +157,7 @@ def shape_of(config: Config) -> Config:
 
 
 def clips_gradient(config: Config) -> bool:
-    return any(map(math.isfinite, config.max_grad_norm))
+    return any(map(math.isfinite, config.max_grad_norm or ()))
 
 
 def closed_q(q: Number) -> float | None:
@@ -160,8 +172,10 @@ def agent_of(
     observation: jax.ShapeDtypeStruct,
     num_actions: int,
     network: Network | None,
-) -> tuple[Agent, tuple[int, ...]]:
+) -> tuple[Any, tuple[int, ...]]:
     """The agent, and the shape of its network's output."""
+    if config.algo in ACTOR_CRITICS:
+        return actor_of(config, observation, num_actions, network), ()
     if network is None:
         if config.network == "own":
             raise ValueError("this run has a network of its own: give it in Python, as `network`")
@@ -193,6 +207,37 @@ def agent_of(
         clip_gradient=clips_gradient(config),
     )
     return agent, head
+
+
+def actor_of(
+    config: Config,
+    observation: jax.ShapeDtypeStruct,
+    dimensions: int,
+    network: Network | None,
+) -> ActorAgent:
+    if network is not None or len(observation.shape) != 1:
+        what = "no network of your own" if network else f"no images {observation.shape}"
+        raise ValueError(f"{config.algo} takes vectors of numbers, and {what}")
+    how = {"hidden": config.hidden, "layer_norm": config.layer_norm}
+    return make_actor_critic(
+        mlp(observation.shape, (2, dimensions), **how),
+        mlp((observation.shape[0] + dimensions,), (1,), **how),
+        ACTOR_CRITICS[config.algo],
+        dimensions,
+        density=config.density,
+        automatic_alpha=config.automatic_alpha,
+        baseline_actions=config.baseline_actions,
+        optimiser=config.optimiser,
+        optimiser_eps=config.optimiser_eps,
+    )
+
+
+def check_actions(algo: str, env_id: str, box: Box | None) -> None:
+    """Refuse an algorithm for the other kind of actions."""
+    if box is None and algo in ACTOR_CRITICS:
+        raise ValueError(f"{algo} is for continuous actions, and {env_id} has discrete ones")
+    if box is not None and algo not in ACTOR_CRITICS:
+        raise ValueError(f"{env_id} has continuous actions: --algo {', '.join(ACTOR_CRITICS)}")
 
 
 def make_cells(config: Config) -> list[Cell]:

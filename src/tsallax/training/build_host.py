@@ -11,8 +11,15 @@ from tsallax.learners import Learner
 from tsallax.learners.parallel_host import ParallelOnHost
 from tsallax.learners.replay_host import ReplayOnHost
 from tsallax.networks.dense import Network
-from tsallax.operators.table import get_algorithm
-from tsallax.training.build import agent_of, closed_q, rollouts_of, schedule_of, shape_of
+from tsallax.operators.table import get_row
+from tsallax.training.build import (
+    agent_of,
+    check_actions,
+    closed_q,
+    rollouts_of,
+    schedule_of,
+    shape_of,
+)
 from tsallax.training.config import Config
 from tsallax.types import HParams
 
@@ -25,12 +32,13 @@ def make_on_host(
         raise ValueError("several devices are for environments that are compiled: `tsallax list`")
     make_envs = partial(make_host, config.env, timeout=config.env_timeout, **config.env_options)
     one = make_envs(n=1)
+    check_actions(config.algo, config.env, None)
     frame, num_actions = one.observation, len(one.action_names)
     one.close()
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
     shape = replace(shape_of(config), env="")  # programs do not depend on it
-    names = tuple(filter(callable, get_algorithm(config.algo)))
+    names = tuple(filter(callable, get_row(config.algo)))
     agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
     # `vmap` would make a grouped convolution, which is slow on a CPU.
     apart = config.network == "nature" and jax.default_backend() == "cpu"

@@ -123,6 +123,21 @@ class Config:
     minibatches: int = option("algorithm", "Parallel: updates per pass.", rule=AT_LEAST_ONE)
     frozen_bonus: bool = option("algorithm", "Parallel: the bonus by a frozen copy of the network.")
 
+    clip_above: Numbers = number("Actor-critic: upper bound of the bonus before beta.",
+                                 ("0 or more", lambda x: x >= 0))
+    tau: Numbers = number("Actor-critic: share of the critics that their frozen copies take at "
+                          "each update.", SHARE)
+    target_entropy: Numbers = number(
+        "Actor-critic: Shannon entropy per dimension of the Gaussian at whose width an automatic "
+        "alpha aims.", ("finite", math.isfinite))
+    automatic_alpha: bool = option("algorithm", "Actor-critic: alpha follows the target entropy, "
+                                   "from 1 on; True unless alpha is given.")
+    density: Literal["gaussian", "q-gaussian"] = option(
+        "algorithm", "Actor-critic: the policy before its squash; a q-Gaussian has a bounded "
+        "support for q > 1.")
+    baseline_actions: int = option("algorithm", "Actor-critic: actions drawn for the mean that an "
+                                   "advantage is taken from.", rule=AT_LEAST_ONE)
+
     network: Network = option("network", "Network; `own` is given in Python.")
     hidden: tuple[int, ...] = option("network", "Widths of the fully connected layers.")
     head: Literal["scalar", "quantile"] = option(
@@ -176,18 +191,22 @@ class Config:
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
+ACTOR = ("clip_above", "tau", "target_entropy", "automatic_alpha", "density", "baseline_actions")
 YOUNGER = (  # than schema 3 of the run folder
     "stop_at",
     "schedule_steps",
     "keep_state",
     "clip_ratio",
     "value_floor",
+    *ACTOR,
 )
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
-ONLY = {  # options of one learner; the other one leaves them None
+ONLY = {  # options of one learner, or of one kind of agent; the others leave them None
     "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),
     "parallel": ("num_envs", "rollout", "epochs", "minibatches", "frozen_bonus", "lambda_",
                  "reward_scale", "learning_rate_end"),
+    "actor-critic": ACTOR,
+    "value agent": ("delta", "log_weight", "max_grad_norm", "loss", "acting", "sal_draw", "head"),
 }  # fmt: skip
 
 

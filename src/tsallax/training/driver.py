@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from tsallax.learners import Metrics, Period
+from tsallax.learners import Period, metrics_of
 from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
 from tsallax.training.config import to_json, varied
@@ -187,7 +187,9 @@ def train_into(
 def make_folder(path: Path, run: Run, resume: bool = False) -> RunFolder:
     cells = [{"seed": cell.seed, **cell.numbers} for cell in run.cells]
     numbers = varied(run.config)
-    return RunFolder(path, to_json(run.config), cells, Metrics._fields, numbers, resume)
+    return RunFolder(
+        path, to_json(run.config), cells, metrics_of(run.agent)._fields, numbers, resume
+    )
 
 
 def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:

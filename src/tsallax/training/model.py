@@ -4,13 +4,14 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from numpy.typing import ArrayLike
 
-from tsallax.agents import Agent
+from tsallax.agents.actor_critic import ActorAgent
+from tsallax.learners import AnyAgent
 from tsallax.learners.rollout import draw_actions
 from tsallax.networks import Params
-from tsallax.types import HParams
+from tsallax.types import Box, HParams
 
 
 class Model:
@@ -22,17 +23,19 @@ class Model:
         hp: the cell's own.
         observation: shape and dtype of one observation.
         seed: of the draws from pi.
+        action_box: the bounds of continuous actions.
     """
 
     def __init__(
         self,
-        agent: Agent,
+        agent: AnyAgent,
         params: Params,
         hp: HParams,
         observation: jax.ShapeDtypeStruct,
         seed: int = 0,
+        action_box: Box | None = None,
     ):
-        self.agent, self.params, self.hp = agent, params, hp
+        self.agent, self.params, self.hp, self.action_box = agent, params, hp, action_box
         self._shape, self._dtype = observation.shape, observation.dtype
         self._random = np.random.default_rng(seed)
         look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
@@ -40,14 +43,22 @@ class Model:
 
     def policy(
         self, observation: ArrayLike
-    ) -> tuple[Float[np.ndarray, "*batch A"], Float[np.ndarray, "*batch A"]]:
-        """Action values and pi, of one observation or of a batch."""
+    ) -> tuple[Float[np.ndarray, "*batch A"], Float[np.ndarray, "..."]]:
+        """Action values and pi, of one observation or of a batch.
+
+        Of continuous actions, the value of the centre, and densities `(D, points)` over [-1, 1].
+        """
+        given, batch = self._checked(observation)
+        Q, pi = map(np.asarray, self._look(given))
+        return Q.reshape(*batch, *Q.shape[1:]), pi.reshape(*batch, *pi.shape[1:])
+
+    def _checked(self, observation: ArrayLike) -> tuple[np.ndarray, tuple[int, ...]]:
+        """As a batch, and the axes that it had."""
         given = np.asarray(observation, self._dtype)
         if given.shape[-len(self._shape) :] != self._shape or given.ndim > len(self._shape) + 1:
             raise ValueError(f"observations here are {self._shape}, one or a batch: {given.shape}")
-        Q, pi = self._look(given.reshape(-1, *self._shape))
         batch = given.shape[: given.ndim - len(self._shape)]
-        return np.asarray(Q).reshape(*batch, -1), np.asarray(pi).reshape(*batch, -1)
+        return given.reshape(-1, *self._shape), batch
 
     def predict(
         self,
@@ -55,13 +66,26 @@ class Model:
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
-    ) -> tuple[Int[np.ndarray, "*batch"], Any]:
+    ) -> tuple[Shaped[np.ndarray, "..."], Any]:
         """The action, by pi or (`deterministic`) argmax Q, and `state` as it came.
+
+        Continuous actions are within the environment's bounds, by pi or at its centre.
 
         `state` and `episode_start` are for recurrent policies, which this is not.
         """
         del episode_start
+        if isinstance(self.agent, ActorAgent):
+            return self._continuous(observation, deterministic), state
         Q, pi = self.policy(observation)
         if deterministic:
             return np.asarray(np.argmax(Q, -1)), state
         return draw_actions(pi, self._random.random(pi.shape[:-1])), state
+
+    def _continuous(self, observation: ArrayLike, greedy: bool) -> Float[np.ndarray, "*batch D"]:
+        agent, (given, batch) = self.agent, self._checked(observation)
+        assert isinstance(agent, ActorAgent)
+        assert self.action_box is not None
+        uniform = self._random.random((len(given), 2, agent.dimensions), np.float32)
+        choose = jax.vmap(lambda x, u: agent.choose(self.params, x, self.hp, u, greedy))
+        action = np.asarray(self.action_box.scale(np.asarray(choose(given, uniform))))
+        return action.reshape(*batch, agent.dimensions)

@@ -153,6 +153,33 @@ PARALLEL: dict[str, dict[str, Any]] = {
 }
 
 
+# Actor-critics: as Stable-Baselines3's SAC, whose settings for Pendulum are rl-zoo's.
+ACTOR_CRITIC: dict[str, Any] = {
+    "network": "mlp",
+    "hidden": (256, 256),
+    "optimiser": "adam",
+    "learning_rate": (3e-4,),
+    "batch": 256,
+    "buffer": 1_000_000,
+    "train_period": 1,
+    "target_period": 1000,  # nothing is copied: metrics and checkpoints, as ever
+    "warmup": 256,
+    "random_warmup": True,
+    "epsilon": (0.0,),
+    "epsilon_end": (0.0,),
+    "alpha": (1.0,),
+    "beta": (0.5,),
+    "clip_above": (math.inf,),
+    "tau": (0.005,),
+    "target_entropy": (-1.0,),
+    "density": "gaussian",
+    "baseline_actions": 4,
+}
+ACTOR_CRITIC_ENVS: dict[str, dict[str, Any]] = {
+    "Pendulum-v1": {"learning_rate": (1e-3,), "buffer": 100_000},
+}
+
+
 def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
     """What a set of choices says about a domain and a kind of head."""
     if preset not in CHOICES[choices]:

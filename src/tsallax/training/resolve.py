@@ -6,7 +6,17 @@ from typing import Any, Literal, get_args, get_origin
 from tsallax.training import tuned
 from tsallax.training.config import FIELDS, FOLLOWING, NUMBERS, ONLY, Config
 from tsallax.training.limits import check_limits
-from tsallax.training.presets import COMMON, OPTIMISER_EPS, PARALLEL, PRESETS, silent_choices
+from tsallax.training.presets import (
+    ACTOR_CRITIC,
+    ACTOR_CRITIC_ENVS,
+    COMMON,
+    OPTIMISER_EPS,
+    PARALLEL,
+    PRESETS,
+    silent_choices,
+)
+
+LARGEST_Q = 4.0  # of actor-critics: the power of a density overflows
 
 NAMED = ("tuned", "paper", *PRESETS)
 EVALUATIONS = 20  # of a run that does not say how often
@@ -15,26 +25,40 @@ EVALUATIONS = 20  # of a run that does not say how often
 def resolve(config: Config) -> Config:
     """Fill in everything that was not given, and refuse what cannot be run."""
     from tsallax import envs
-    from tsallax.operators.table import get_algorithm
+    from tsallax.operators.table import ActorCritic, get_row
 
     if not config.env:
         raise ValueError("which environment? `tsallax list` names them")
     _check_kinds(config)
-    row = get_algorithm(config.algo)
+    row = get_row(config.algo)
+    actor = isinstance(row, ActorCritic)
+    if actor and config.learner == "parallel":
+        raise ValueError(f"{config.algo} learns from a replay: leave --learner parallel out")
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
-    filling = _filling(config, kind)
+    filling = _actor_filling(config) if actor else _filling(config, kind)
     filling |= {name: (value,) for name, value in row.defaults.items()}
     filling["loop"] = "compiled" if kind == "native" else "host"
     if kind != "atari":
         filling.pop("episodic_life", None)
-    config = _fill(dataclasses.replace(config, preset=filling["preset"]), filling)
-    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]})
+    config = _fill(dataclasses.replace(config, preset=filling["preset"]), filling, actor)
+    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]}, actor)
     _check_values(config)
     check_limits(config)
-    if row.policy and config.q != filling["q"]:
+    if isinstance(row, ActorCritic):
+        _check_actor(config)
+    elif row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
     return _normal_form(config)
+
+
+def _actor_filling(config: Config) -> dict[str, Any]:
+    """There is one preset of actor-critics."""
+    if config.choices or config.preset not in (None, "tuned"):
+        raise ValueError(f"{config.algo} has one preset, tuned, and no choices")
+    own = ACTOR_CRITIC_ENVS.get(config.env, {})
+    automatic = {"automatic_alpha": config.alpha is None}
+    return COMMON | ACTOR_CRITIC | own | automatic | {"preset": "tuned", "learner": "replay"}
 
 
 def _filling(config: Config, kind: str) -> dict[str, Any]:
@@ -80,7 +104,7 @@ def _seen(env: str) -> tuple[str, dict[str, Any]]:
     return "atari", {"clip_rewards": False, **own}
 
 
-def _fill(config: Config, filling: dict[str, Any]) -> Config:
+def _fill(config: Config, filling: dict[str, Any], actor: bool) -> Config:
     config = dataclasses.replace(config, learner=config.learner or filling["learner"])
     foreign = ONLY["replay" if config.learner == "parallel" else "parallel"]
     if given := [name for name in foreign if getattr(config, name) is not None]:
@@ -88,6 +112,10 @@ def _fill(config: Config, filling: dict[str, Any]) -> Config:
         raise ValueError(
             f"{given[0]} is no option of the {config.learner} learner: give learner {other} as well"
         )
+    others = ONLY["value agent" if actor else "actor-critic"]
+    if given := [name for name in others if getattr(config, name) is not None]:
+        raise ValueError(f"{given[0]} is no option of {config.algo}")
+    foreign += others
     names = [n for n in FIELDS if n in filling and n not in (*FOLLOWING, *foreign)]
     open_fields = {name: filling[name] for name in names if getattr(config, name) is None}
     return dataclasses.replace(config, **open_fields)
@@ -140,6 +168,22 @@ def _check_kinds(config: Config) -> None:
             raise ValueError(f"{name} must be a whole number, not {value!r}")
         if (name in NUMBERS or name == "hidden") and not (isinstance(value, tuple) and value):
             raise ValueError(f"{name} must be a tuple of one or more numbers, not {value!r}")
+
+
+def _check_actor(config: Config) -> None:
+    if config.network != "mlp":
+        raise ValueError(f"{config.algo} takes vectors: --network mlp, not {config.network}")
+    if any(not 0 < q <= LARGEST_Q for q in config.q):
+        raise ValueError(f"q must be positive and at most {LARGEST_Q:g} for {config.algo}")
+    if config.algo == "sac" and config.q != (1.0,):
+        raise ValueError("sac is q = 1: with another q it is tac")
+    if config.density == "q-gaussian" and any(q < 1 for q in config.q):
+        raise ValueError("a q-gaussian needs q >= 1")
+    if config.density == "q-gaussian" and config.algo == "munchausen-sac":
+        raise ValueError(
+            "munchausen-sac needs the density of replayed actions, which a bounded support leaves "
+            "undefined: --density gaussian, or --algo tal-ac"
+        )
 
 
 def _check_values(config: Config) -> None:

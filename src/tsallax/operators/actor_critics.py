@@ -1,0 +1,58 @@
+"""The terms of actor-critics with continuous actions: a value at s' and a bonus at (s, a).
+
+An integral over actions is an average over actions that are drawn from the policy, so the terms are
+functions of drawn values and densities. Everything else is as in `targets`: the target is
+`r + discount * value + bonus`, and the bonus is 0 at beta = 0. `ln_q` of a density is summed over
+the dimensions of the action, as the power of a joint density explodes with their number.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from tsallax.policies.closed import q_log_of_exp
+from tsallax.types import HParams
+
+
+class Draws(NamedTuple):
+    """One transition with the target critics' values at both ends, and the policy's densities."""
+
+    Q: Float[Array, ""]  # of the action a that was taken at s
+    Q_drawn: Float[Array, "M"]  # of actions drawn from pi at s
+    log_pi: Float[Array, "D"]  # ln pi(a), by dimension; -inf outside of a bounded support
+    Q_next: Float[Array, ""]  # of an action a' drawn from pi at s'
+    log_pi_next: Float[Array, "D"]  # ln pi(a'), by dimension
+
+
+Term = Callable[[Draws, HParams], Float[Array, ""]]
+
+
+def q_log_density(log_pi: Float[Array, "D"], hp: HParams) -> Float[Array, ""]:
+    """`k sum_d ln_q pi_d(a)`, whose negative mean is the entropy."""
+    return hp.k * jnp.sum(q_log_of_exp(log_pi, hp.q))
+
+
+def drawn_value(x: Draws, hp: HParams) -> Float[Array, ""]:
+    """`Q'(a') - e alpha k ln_q pi'(a')`, a' drawn from pi'."""
+    return x.Q_next - hp.entropy * hp.alpha * q_log_density(x.log_pi_next, hp)
+
+
+def no_bonus(x: Draws, hp: HParams) -> Float[Array, ""]:
+    """`0`."""
+    return jnp.zeros(())
+
+
+def drawn_advantage_bonus(x: Draws, hp: HParams) -> Float[Array, ""]:
+    """`beta [Q(s,a) - mean_j Q(s,a_j)]`, a_j drawn from pi."""
+    return hp.beta * _clip(x.Q - jnp.mean(x.Q_drawn), hp)
+
+
+def log_density_bonus(x: Draws, hp: HParams) -> Float[Array, ""]:
+    """`beta [alpha ln pi(a)]`, which a bounded support leaves undefined."""
+    return hp.beta * _clip(hp.alpha * jnp.sum(x.log_pi), hp)
+
+
+def _clip(bonus: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
+    return jnp.clip(bonus, hp.clip, hp.clip_above)
