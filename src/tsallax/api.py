@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from tsallax.networks import Network, Params
-from tsallax.report.curves import Curves, as_png, plot_curves, read_curves
-from tsallax.spelling import suggest
+from tsallax.report.curves import Curves, as_png, plot_curves
+from tsallax.spelling import counted, suggest
+from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import CURVES
 from tsallax.training.build import Run, check_memory, make_run
 from tsallax.training.config import Config, grid, varied
-from tsallax.training.driver import RECENT, Progress, Silent, make_folder, periods
+from tsallax.training.driver import Progress, Silent, make_folder, periods
+from tsallax.training.final import final_scores, folder_scores
 from tsallax.training.given import field_value, with_preset_file
 from tsallax.training.model import Model
 from tsallax.training.resolve import resolve
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 # Not those that have a name above, nor those of checkpoints.
 NAMED = ("env", "network", "save_seconds", "save_steps")
+ROWS = 12  # settings that a notebook shows
 FIELDS = [field.name for field in fields(Config) if field.name not in NAMED]
 
 
@@ -34,7 +38,7 @@ class StopTraining(Exception):  # noqa: N818 (it is no error)
     """Raised by a callback of `train` to end the run after this period."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """A finished run.
 
@@ -52,15 +56,51 @@ class Result:
     run: Run
     periods: list[Progress]
 
+    def __repr__(self) -> str:
+        seeds, settings = counted(len(self.seeds), "seed"), counted(len(self.settings), "setting")
+        score, evaluated = (_number(np.ravel(x)) for x in (self.final(), self._evaluated()))
+        return (
+            f"Result: {self.config.algo} on {self.config.env}, {seeds} x {settings}, "
+            f"{self.config.steps:,} steps\nfinal return {score}, last evaluation {evaluated}"
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the settings, each with its final return and its last evaluation."""
+        names, rows = (
+            varied(self.config),
+            zip(self.settings, self.final(), self._evaluated(), strict=True),
+        )
+        cells = [
+            [*(f"{setting[n]:g}" for n in names), _number(score), _number(evaluated.ravel())]
+            for setting, score, evaluated in list(rows)[:ROWS]
+        ]
+        head = "".join(f"<th>{n}</th>" for n in (*names, "final return", "last evaluation"))
+        body = "".join(f"<tr>{''.join(f'<td>{x}</td>' for x in row)}</tr>" for row in cells)
+        title = escape(repr(self).split("\n")[0].removeprefix("Result: "))
+        more = len(self.settings) - ROWS
+        rest = f"<p>... and {counted(more, 'more setting')}</p>" if more > 0 else ""
+        return f"<p>{title}</p><table><tr>{head}</tr>{body}</table>{rest}"
+
+    def final(self, metric: str = "episode_return") -> Float[np.ndarray, "settings seeds"]:
+        """The final score of each run, as `tsallax train` and the report define it."""
+        flat = {name: x.reshape(-1, x.shape[-1]) for name, x in self.metrics.items()}
+        return final_scores(flat, metric).reshape(len(self.settings), -1)
+
+    def _evaluated(self) -> Float[np.ndarray, "settings seeds episodes"]:
+        """The returns of the last evaluation; none if there was none."""
+        made = np.flatnonzero(np.isfinite(self.evaluations).any((0, 1, 3)))
+        return self.evaluations[:, :, made[-1]] if len(made) else self.evaluations[:, :, 0, :0]
+
     def best(
-        self, metric: str = "episode_return", last: int = 10
+        self, metric: str = "episode_return", last: int | None = None
     ) -> tuple[dict[str, float], float]:
         """The setting with the largest `metric`, and that value.
 
-        A setting's value is the mean over its seeds and last iterations, NaN left out. Of the
-        setting only the numbers that vary are named.
+        A setting's value is the mean over its seeds of the final score, or over the `last`
+        iterations, NaN left out. Of the setting only the numbers that vary are named.
         """
-        scores = np.array([_score(x) for x in self.metrics[metric][:, :, -last:]])
+        values = self.final(metric) if last is None else self.metrics[metric][:, :, -last:]
+        scores = np.array([_score(x) for x in values])
         i = int(np.argmax(scores))
         return {n: self.settings[i][n] for n in varied(self.config)}, float(scores[i])
 
@@ -149,7 +189,7 @@ def train(
         # The next period uses up the state and the parameters.
         seen.append(one._replace(period=period._replace(state=None, params=None)))
         if progress:
-            score = _score(np.array([p.period.metrics.episode_return for p in seen[-RECENT:]]))
+            score = _score(np.asarray(period.metrics.episode_return))
             words = f"return {score:.1f}" if np.isfinite(score) else "no episode ended"
             print(f"{period.step:,} / {config.steps:,} steps   {words}", flush=True)
         if callback and _ends(callback, one):
@@ -192,7 +232,7 @@ def load(
     Args:
         path: the folder.
         cell: which of the `cells` of its run.json; if not given, the one with the best return
-            over the last ten periods.
+            at the end.
         network: the pair the run was trained with, if it was your own.
         env: the run's own environment, if it is `package:Name` and not imported yet.
         best: the weights with the best evaluation while it was trained, not the last ones.
@@ -209,21 +249,29 @@ def load(
 
 
 def best_cell(path: Path) -> int:
-    """The cell of a run folder with the best return over the last ten periods."""
-    curves = read_curves(path)("episode_return").values()
-    scores = [_score(row[-RECENT:]) for _, rows in curves for row in rows]
-    return int(np.argmax(scores)) if scores else 0
+    """The cell of a run folder with the best final return."""
+    with Directory(path) as folder:
+        scores = folder_scores(folder)
+    return int(np.argmax(np.nan_to_num(scores, nan=-np.inf))) if len(scores) else 0
 
 
 def _model(run: Run, params: Params, cell: int) -> Model:
     own, hp = jax.tree.map(lambda x: x[cell], (params, run.hp))
-    return Model(run.agent, own, hp, run.observation, action_box=run.action_box)
+    names = [f"{n} = {run.cells[cell].numbers[n]:g}" for n in varied(run.config)]
+    words = [f"seed {run.cells[cell].seed}", *names]
+    title = f"{run.config.algo} on {run.config.env}, {', '.join(words)}"
+    return Model(run.agent, own, hp, run.observation, action_box=run.action_box, title=title)
 
 
 def _field(name: str, value: Any) -> Any:
     if name not in FIELDS:
         raise ValueError(f"unknown setting {name!r}; {suggest(name, FIELDS)}")
     return field_value(name, value)
+
+
+def _number(values: np.ndarray) -> str:
+    mean = _score(values)
+    return f"{mean:.1f}" if np.isfinite(mean) else "none"
 
 
 def _score(values: np.ndarray) -> float:

@@ -3,14 +3,19 @@
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from support import tiny
 from tsallax import cli
 from tsallax.cli import logs, watch
 from tsallax.cli.watch import periods
+from tsallax.report.page import summary
+from tsallax.report.page.gather import gather
+from tsallax.spelling import counted
 from tsallax.storage.files import Directory, lock
 from tsallax.storage.run_folder import read_about
+from tsallax.training.final import folder_scores, in_words
 
 
 def test_a_finished_run_is_shown_once(finished, capsys):
@@ -18,7 +23,30 @@ def test_a_finished_run_is_shown_once(finished, capsys):
     out = capsys.readouterr().out
     assert "tal on CartPole-v1, 4 runs side by side" in out
     assert "120 / 120 steps" in out
-    assert out.endswith("run: done\n")
+    for label in ("seed 0 q=1.5", "seed 1 q=1.5", "seed 0 q=3", "seed 1 q=3"):
+        assert label in out  # the table that a terminal shows
+    assert "left" not in out
+    with Directory(finished) as folder:
+        score = folder_scores(folder)
+    assert out.endswith(f"run: done, {in_words(score)}\n")
+
+
+def test_one_final_return(finished, tmp_path, capsys):
+    """`train`, `watch`, Python and the report: by hand, the mean of the last of three periods."""
+    table = pd.read_csv(finished / "metrics.csv")
+    last = table[table.step == 120].episode_return
+    words = f"return {last.mean():.1f} (mean over the last fifth of training)"
+    tiny.train(tmp_path / "run")
+    assert words in capsys.readouterr().out
+    assert cli.main(["watch", str(finished), "--once"]) == 0
+    assert words in capsys.readouterr().out
+    (found,) = gather([finished]).runs
+    scores = [summary.final(setting) for setting in summary.settings_of([found])[0]]
+    np.testing.assert_allclose(np.concatenate(scores).mean(), last.mean())
+
+
+def test_numbers_of_things():
+    assert [counted(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
 
 
 def test_a_table_that_is_written_to_just_now(finished, tmp_path):
@@ -88,6 +116,7 @@ def test_logs_hold_the_metrics(tmp_path, monkeypatch):
     for i, label in enumerate(("seed_0_q_1.5", "seed_1_q_1.5", "seed_0_q_3", "seed_1_q_3")):
         got = [found[f"loss/{label}", step] for step in (40, 80, 120)]
         np.testing.assert_allclose(got, [row[i] for row in losses], rtol=1e-6)
+        assert [(f"eval_return/{label}", step) in found for step in (40, 80)] == [False, True]
     assert list(path.glob("wandb/offline-run-*/*.wandb"))
 
 

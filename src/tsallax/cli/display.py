@@ -9,18 +9,28 @@ from rich.console import Console
 from rich.text import Text
 
 from tsallax.cli import printable
-from tsallax.cli.live import Screen
+from tsallax.cli.live import Screen, cell_table
+from tsallax.training.config import Config, grid
 
 if TYPE_CHECKING:
     from tsallax.training.driver import Progress
 
 DRAWN = 32  # periods of a curve
+EVERY = 5.0  # seconds between two plain lines
+COMPILING = "compiling ..."  # beside the bar, until the first program runs
 
 
 def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s"
+
+
+def title(config: Config) -> str:
+    """What is trained: the algorithm, the environment and how many runs."""
+    cells = config.seeds * len(grid(config))
+    several = f", {cells} runs side by side" if cells > 1 else ""
+    return f"{config.algo} on {config.env}{several}"
 
 
 class Shown(NamedTuple):
@@ -37,16 +47,16 @@ class Shown(NamedTuple):
 class Display:
     """A watcher of a run: `with Display(...) as show`."""
 
-    def __init__(self, title: str, labels: list[str], steps: int, every: float = 5.0):
+    def __init__(self, title: str, labels: list[str], steps: int, waiting: str = COMPILING):
         self.console = Console()
-        self.title, self.labels, self.steps, self.every = printable(title), labels, steps, every
+        self.title, self.labels, self.steps = printable(title), labels, steps
         self.returns: list[list[float]] = [[] for _ in labels]
         self.metrics: Shown | None = None
         self.failures: dict[int, str] = {}
         self.told: set[int] = set()
         self.last = self.ticked = time.monotonic()
         self.speed = 0.0
-        self.screen = Screen(self.console, steps) if self.console.is_terminal else None
+        self.screen = Screen(self.console, steps, waiting) if self.console.is_terminal else None
 
     def __enter__(self) -> "Display":
         if self.screen:
@@ -72,11 +82,12 @@ class Display:
         """A resumed run does not begin at 0."""
         if self.screen:
             self.screen.update(step)
+            self.screen.draw(self)
 
     def tick(self, step: int) -> None:
         """Between two periods: show the step, at most once per second."""
         now = time.monotonic()
-        if now - self.ticked < (1 if self.screen else self.every):
+        if now - self.ticked < (1 if self.screen else EVERY):
             return
         self.ticked = now
         note = self._note(step)
@@ -88,7 +99,7 @@ class Display:
     def _note(self, step: int) -> str:
         """The step, and the time left as soon as the speed is known."""
         note = f"{step:,} / {self.steps:,} steps"
-        if self.speed:
+        if self.speed and step < self.steps:
             left = duration((self.steps - step) * len(self.labels) / self.speed)
             note += f"   {self.speed:,.0f} steps/s   {left} left"
         if self.screen:
@@ -111,7 +122,7 @@ class Display:
         self.ticked = now
         if self.screen:
             self.screen.draw(self)
-        elif now - self.last >= self.every or step >= self.steps:
+        elif now - self.last >= EVERY or step >= self.steps:
             self.last = now
             ended = metrics.episode_return[np.isfinite(metrics.episode_return)]
             score = f"return {ended.mean():.1f}" if len(ended) else "no episode ended"
@@ -130,6 +141,12 @@ class Display:
             return printable(self.failures[i])
         bad = int(self.metrics.diverged[i]) if self.metrics is not None else -1
         return f"diverged at step {bad:,}" if bad >= 0 else ""
+
+    def print_cells(self) -> None:
+        """The table of the cells, where there is no terminal that shows it already."""
+        if not self.screen:
+            for part in cell_table(self):
+                self.console.print(part)
 
     def _tell_trouble(self) -> None:
         """A line for each cell that went bad in this period."""

@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from tsallax.cli import check_counts, check_seed
+from tsallax.spelling import counted
 
 
 def run(
@@ -40,5 +41,5 @@ def run(
     returns = built.learner.evaluate(params, episodes, greedy, seed)
     for label, row in zip(built.labels, returns, strict=True):
         print(f"{label}: {row.mean():.1f} +- {row.std():.1f}")
-    print(f"all: {returns.mean():.1f} over {returns.size} episodes")
+    print(f"all: {returns.mean():.1f} over {counted(returns.size, 'episode')}")
     return 0

@@ -9,6 +9,7 @@ from tsallax._jaxlib import use_cache
 from tsallax.cli import printable
 from tsallax.report.page import html, troubles
 from tsallax.report.page.gather import gather
+from tsallax.spelling import counted
 from tsallax.storage.files import Directory
 
 
@@ -40,10 +41,10 @@ def run(
     page = html(found)
     with Directory(out.parent) as folder:
         folder.write(out.name, page.encode())
-    faults = troubles(found)
+    faults, tables = troubles(found), counted(len(found.results), "table")
     for name, what in faults[:10]:
         print(f"{printable(name)}: {printable(what)}")
     if len(faults) > 10:
         print(f"... and {len(faults) - 10} more, on the page")
-    print(f"{len(found.runs)} runs, {len(found.results)} tables of results")
+    print(f"{counted(len(found.runs), 'run')}, {tables} of results")
     print(f"page {out}, {len(page) / 1e6:.1f} MB")

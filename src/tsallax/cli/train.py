@@ -9,7 +9,8 @@ import tyro
 
 from tsallax.cli import printable
 from tsallax.cli.config_options import config_options
-from tsallax.cli.display import Display, duration
+from tsallax.cli.display import Display, duration, title
+from tsallax.spelling import counted
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]
@@ -36,11 +37,13 @@ def run(
         log: Where to write live logs as well.
     """
     from tsallax._jaxlib import use_cache
+    from tsallax.storage.files import Directory
     from tsallax.storage.run_folder import CURVES, extend, status
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.config import to_json
     from tsallax.training.driver import Interrupt, train_into
+    from tsallax.training.final import folder_scores, in_words
 
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})
@@ -59,7 +62,6 @@ def run(
     if resume and found is None:
         extend(path, to_json(config), built.learner.layout)
     begin, what = time.monotonic(), printable(f"{config.algo} on {config.env}")
-    several = f", {len(built.cells)} runs side by side" if len(built.cells) > 1 else ""
 
     def picture(folder: Path) -> bytes:
         from tsallax.report.curves import draw_curves
@@ -67,7 +69,7 @@ def run(
         return draw_curves(folder, f"{what}, seeds: {config.seeds}")
 
     with (
-        Display(what + several, built.labels, config.steps) as show,
+        Display(title(config), built.labels, config.steps) as show,
         Interrupt(show.stopping) as interrupt,
     ):
         watcher = show
@@ -77,10 +79,11 @@ def run(
             watcher = Logged(show, log, path, config, built.labels)
         end = train_into(built, path, watcher, lambda: interrupt.asked, picture)
     took = duration(time.monotonic() - begin)
-    print(f"{what}: {end.status} after {took}, {final_return(end.returns)}")
+    with Directory(path) as folder:
+        print(f"{what}: {end.status} after {took}, {in_words(folder_scores(folder))}")
     if end.evaluation is not None:
-        episodes = end.evaluation.size
-        print(f"evaluation: return {np.nanmean(end.evaluation):.1f} over {episodes:,} episodes")
+        episodes = counted(end.evaluation.size, "episode")
+        print(f"evaluation: return {np.nanmean(end.evaluation):.1f} over {episodes}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
     if end.status == "stopped":
         print(f"to resume: tsallax train --resume {path}")
@@ -103,12 +106,3 @@ def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Confi
         print(f"{asked} is called {config.env} now")
     name = f"{config.env.replace('/', '-')}-{config.algo}-{time.strftime('%Y%m%d-%H%M%S')}"
     return config, out or Path("runs") / name
-
-
-def final_return(returns: list[np.ndarray]) -> str:
-    """The mean return over cells and the last periods, in words."""
-    finite = np.array(returns)[np.isfinite(returns)]
-    if not len(finite):
-        return "no episode ended"
-    periods = "the last period" if len(returns) == 1 else f"the last {len(returns)} periods"
-    return f"return {finite.mean():.1f} (mean of {periods})"

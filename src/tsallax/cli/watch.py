@@ -8,11 +8,13 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from tsallax.cli.display import Display, Shown
+from tsallax.cli import printable
+from tsallax.cli.display import Display, Shown, title
 from tsallax.storage.files import Directory, is_unlocked
 from tsallax.storage.tables import read_metrics, read_timing
 from tsallax.training.build import make_cells
 from tsallax.training.config import varied
+from tsallax.training.final import folder_scores, in_words
 from tsallax.training.stored_config import read_run
 
 
@@ -33,9 +35,8 @@ def run(
     config = read_run(path, env)[0]
     cells = make_cells(config)
     labels = [cell.label(varied(config)) for cell in cells]
-    several = f", {len(cells)} runs side by side" if len(cells) > 1 else ""
     seen = 0
-    with Display(f"{config.algo} on {config.env}{several}", labels, config.steps) as show:
+    with Display(title(config), labels, config.steps, "no period has ended yet") as show:
         while True:
             # The status is read before the rows, so that the last ones are not missed.
             ended = read_run(path, env)[1].status
@@ -45,14 +46,17 @@ def run(
             for _, shown in rows[seen:-1]:
                 show.remember(shown)
             if len(rows) > seen:
-                show.show(*rows[-1], speed=timing[-1][2] if timing else 0.0)
+                running = ended == "running" and not gone
+                show.show(*rows[-1], speed=timing[-1][2] if timing and running else 0.0)
             seen = len(rows)
             if once or gone or ended != "running":
                 break
             time.sleep(every)
     if gone:
         ended = f"its process is gone; `tsallax train --resume {path}` resumes it"
-    print(f"{path}: {ended}")
+    show.print_cells()
+    with Directory(path) as folder:
+        print(f"{printable(path)}: {ended}, {in_words(folder_scores(folder))}")
 
 
 def periods(folder: Directory, cells: int) -> Iterator[tuple[int, Shown]]:

@@ -14,10 +14,11 @@ from tsallax.experiments.study import RECORDED, Setting, Study
 from tsallax.storage.files import Directory
 from tsallax.storage.tables import CellMetrics, read_metrics, read_rows, write_rows
 from tsallax.training.config import NUMBERS
+from tsallax.training.final import PARTS, final_scores, part_means
 
 METRICS, ABOUT = "metrics.csv", "about.json"
 COLUMNS = ("episodes", *RECORDED, "diverged")
-ITERATIONS = 50  # points of a curve, as in the paper
+ITERATIONS = PARTS  # points of a curve
 
 
 # The rows of a table as text, by setting and seed.
@@ -33,31 +34,13 @@ class Curve(NamedTuple):
     columns: dict[str, Float[np.ndarray, "seeds periods"]]
 
     def iterations(self, column: str, count: int = ITERATIONS) -> tuple[np.ndarray, np.ndarray]:
-        """Steps (iterations,) and means (seeds, iterations) over about equal parts of the run.
+        """Steps (iterations,) and means (seeds, iterations) over about equal parts of the run."""
+        parts = np.array_split(self.steps, min(count, len(self.steps)))
+        return np.array([part[-1] for part in parts]), part_means(self.columns, column, count)
 
-        A mean return is that of the episodes that ended, NaN where none did.
-        """
-        values = self.columns[column]
-        returns = column == "episode_return"
-        weights = self.columns["episodes"] if returns else np.isfinite(values).astype(float)
-        parts = np.array_split(np.arange(len(self.steps)), min(count, len(self.steps)))
-        known = np.where(weights > 0, values, 0.0) * weights
-        total = np.stack([known[:, p].sum(1) for p in parts], 1)
-        weight = np.stack([weights[:, p].sum(1) for p in parts], 1)
-        means = np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
-        return self.steps[[p[-1] for p in parts]], means
-
-    def final(self, column: str = "episode_return", share: float = 0.2) -> np.ndarray:
-        """The mean of each seed over the last `share` of its iterations, NaN if it has none."""
-        means = self.iterations(column)[1]
-        last = means[:, -max(1, round(share * means.shape[1])) :]
-        known = np.isfinite(last)
-        return np.divide(
-            np.where(known, last, 0).sum(1),
-            known.sum(1),
-            out=np.full(len(last), np.nan),
-            where=known.any(1),
-        )
+    def final(self, column: str = "episode_return") -> np.ndarray:
+        """The final score of each seed, NaN if it has none."""
+        return final_scores(self.columns, column)
 
 
 def collect(

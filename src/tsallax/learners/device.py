@@ -68,11 +68,12 @@ class DeviceLearner:
         return jax.eval_shape(jax.vmap(self.loop.init), keys_of(self.seeds))
 
     def train(self, state: Any, tick: Tick) -> Iterator[Period]:
-        """A period is one program, so there is nothing to tell `tick` in between."""
-        del tick
+        """A period is one program; `tick` is told when it has been compiled and runs."""
+        step = int(state.step[0])
         run = program(self.loop, len(self.seeds), self.devices)
         for numbers in self.plan(int(state.step[0])):
             state, metrics = run(state, self.hp, numbers)
+            tick(step)
             metrics = jax.tree.map(np.asarray, metrics)
             step = int(metrics.step[0])
             self._check_truncations(int(np.max(state.truncations)), step)

@@ -13,8 +13,6 @@ from tsallax.experiments.results import Curve
 from tsallax.experiments.study import load, names
 from tsallax.report.claims_table import Results, details
 
-SHARE = 0.2  # of a run, at its end
-
 
 def study_sections(results: Sequence[Results], judged: Sequence[Judged], beside: Path) -> str:
     """Every study with results, in Markdown, for a page in the folder `beside`."""
@@ -59,7 +57,7 @@ def _rows(curves: Sequence[Curve], metric: str) -> Iterator[str]:
     yield "|" + "---|" * (len(keys) + 4)
     for curve in curves:
         labels = [curve.labels[key] for key in keys]
-        final = curve.final(metric, SHARE)
+        final = curve.final(metric)
         known = final[np.isfinite(final)]
         cells = [*labels, f"{curve.steps[-1]:,}", len(curve.seeds), *_statistics(known)]
         yield "| " + " | ".join(map(str, cells)) + " |"

@@ -14,9 +14,8 @@ from jaxtyping import Bool, Float
 from tsallax.learners import Period, metrics_of
 from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
+from tsallax.training.compile_time import compile_seconds
 from tsallax.training.config import to_json, varied
-
-RECENT = 10  # periods whose mean return a run ends with
 
 
 class Progress(NamedTuple):
@@ -52,7 +51,6 @@ class Silent:
 
 class Ending(NamedTuple):
     status: str  # done or stopped
-    returns: list[np.ndarray]  # of each cell, in the last periods
     evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
     kept: int = -1  # the step of the state that a finished run leaves; -1 if it leaves none
 
@@ -84,19 +82,17 @@ def _where(
 
 
 class Speed:
-    """Environment steps per second since the first period, which was compiled on the way."""
+    """Environment steps per second of all cells, without the time that compilation takes."""
 
-    def __init__(self, cells: int):
-        self.cells = cells
-        self.first: tuple[float, int] | None = None
+    def __init__(self, cells: int, step: int):
+        self.cells, self.first, self.begin = cells, step, self._seconds()
+
+    @staticmethod
+    def _seconds() -> float:
+        return time.monotonic() - compile_seconds()
 
     def __call__(self, step: int) -> float:
-        now = time.monotonic()
-        if self.first is None:
-            self.first = now, step
-            return 0.0
-        since, first = self.first
-        return (step - first) * self.cells / max(now - since, 1e-9)
+        return (step - self.first) * self.cells / max(self._seconds() - self.begin, 1e-9)
 
 
 class Interrupt:
@@ -127,7 +123,8 @@ def periods(run: Run, state: Any, watcher: Watcher, best: Best | None = None) ->
     known from before a resumption.
     """
     config, every = run.config, run.config.eval_every
-    before, speed = int(state.step[0]), Speed(len(run.cells))
+    before = int(state.step[0])
+    speed = Speed(len(run.cells), before)
     best = best or Best(len(run.cells))
     watcher.begin_at(before)
     for period in run.learner.train(state, watcher.tick):
@@ -237,7 +234,6 @@ def _train(
     keep_state: bool,
 ) -> tuple[Ending, Any]:
     config, ended, params, kept = run.config, "done", None, -1
-    recent: list[np.ndarray] = []
     latest = None
     begin = saved = time.monotonic()
     saved_step = int(state.step[0])
@@ -250,7 +246,6 @@ def _train(
             latest = evaluation
             if (best.steps == step).any():
                 folder.save_best(best.params, best.returns.tolist(), best.steps.tolist())
-        recent = [*recent[1 - RECENT :], np.asarray(period.metrics.episode_return)]
         if last:
             kept = _keep(run, folder, period) if keep_state else -1
             break
@@ -262,4 +257,4 @@ def _train(
         if stop:
             ended = "stopped"
             break
-    return Ending(ended, recent, latest, kept), params
+    return Ending(ended, latest, kept), params

@@ -1,5 +1,6 @@
 """A trained policy in Stable-Baselines3's words, so that its `evaluate_policy` runs on it."""
 
+from html import escape
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ class Model:
         observation: shape and dtype of one observation.
         seed: of the draws from pi.
         action_box: the bounds of continuous actions.
+        title: which run it is, for people.
     """
 
     def __init__(
@@ -34,12 +36,20 @@ class Model:
         observation: jax.ShapeDtypeStruct,
         seed: int = 0,
         action_box: Box | None = None,
+        title: str = "",
     ):
         self.agent, self.params, self.hp, self.action_box = agent, params, hp, action_box
         self._shape, self._dtype = observation.shape, observation.dtype
+        self._title = title
         self._random = np.random.default_rng(seed)
         look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
         self._look = lambda observations: look(params, observations, hp)
+
+    def __repr__(self) -> str:
+        return f"Model: {self._title}; observations {self._shape} of {self._dtype}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
 
     def policy(
         self, observation: ArrayLike
@@ -57,6 +67,10 @@ class Model:
         given = np.asarray(observation, self._dtype)
         if given.shape[-len(self._shape) :] != self._shape or given.ndim > len(self._shape) + 1:
             raise ValueError(f"observations here are {self._shape}, one or a batch: {given.shape}")
+        if not np.isfinite(given).all():
+            raise ValueError(
+                "the observation has NaN or infinite numbers: there is no action for it"
+            )
         batch = given.shape[: given.ndim - len(self._shape)]
         return given.reshape(-1, *self._shape), batch
 

@@ -270,8 +270,9 @@ function theme() {
 }
 
 theme();
-const counts = [["runs", DATA.runs.length], ["tables of results", DATA.studies.length]];
-const made = counts.filter(([, n]) => n).map(([name, n]) => `${n} ${name}`).join(", ");
+const counts = [["run", "", DATA.runs.length], ["table", " of results", DATA.studies.length]];
+const made = counts.filter(([, , n]) => n)
+  .map(([noun, rest, n]) => `${n} ${noun}${n === 1 ? "" : "s"}${rest}`).join(", ");
 $("about").textContent = `${made}; tsallax ${DATA.version}`;
 if (DATA.problems.length) {
   const rows = DATA.problems.map(([name, what]) => [wide(name), what]);

@@ -13,7 +13,6 @@ import numpy as np
 from tsallax import stats
 from tsallax.experiments.results import ITERATIONS, Curve
 from tsallax.report.page.gather import Cell, Run
-from tsallax.report.scores import SHARE
 
 SHOWN = {
     "episode_return": "episodic return",
@@ -175,7 +174,7 @@ def final(setting: Setting, metric: str = "episode_return") -> np.ndarray:
     """Scores of the seeds that came to their end: means over the last fifth, as far as known."""
     if metric not in setting.curve.columns:
         return np.array([])
-    scores = setting.curve.final(metric, SHARE)[np.array(setting.whole)]
+    scores = setting.curve.final(metric)[np.array(setting.whole)]
     return scores[np.isfinite(scores)]
 
 

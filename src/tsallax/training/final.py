@@ -1,0 +1,55 @@
+"""The final score of a run: one definition, for the command line, Python and the report."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from tsallax.storage.files import Directory
+from tsallax.storage.tables import read_metrics
+
+PARTS = 50  # of a run, about equal, as the paper's figures have them
+SHARE = 0.2  # of the parts, at the end
+
+Columns = Mapping[str, Shaped[np.ndarray, "runs periods"]]
+
+
+def part_means(columns: Columns, name: str, count: int = PARTS) -> Float[np.ndarray, "runs parts"]:
+    """Means over `count` about equal parts of each run.
+
+    A mean return is that of the episodes that ended, NaN where none did.
+    """
+    values = np.asarray(columns[name], float)
+    returns = name == "episode_return"
+    weights = columns["episodes"] if returns else np.isfinite(values).astype(float)
+    parts = np.array_split(np.arange(values.shape[1]), min(count, values.shape[1]))
+    known = np.where(weights > 0, values, 0.0) * weights
+    total = np.stack([known[:, p].sum(1) for p in parts], 1)
+    weight = np.stack([weights[:, p].sum(1) for p in parts], 1)
+    return np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+
+
+def final_scores(
+    columns: Columns, name: str = "episode_return", share: float = SHARE
+) -> Float[np.ndarray, "runs"]:
+    """The mean of the last `share` of a run's parts, NaN if nothing is known of them."""
+    means = part_means(columns, name)
+    last = means[:, -max(1, round(share * means.shape[1])) :]
+    known = np.isfinite(last)
+    total, none = np.where(known, last, 0).sum(1), np.full(len(last), np.nan)
+    return np.divide(total, known.sum(1), out=none, where=known.any(1))
+
+
+def folder_scores(folder: Directory) -> Float[np.ndarray, "cells"]:
+    """The final return of each cell of a run folder, as far as it has come."""
+    cells, _ = read_metrics(folder, ("episodes", "episode_return"))
+    alone = [{name: column[None] for name, column in cell.columns.items()} for cell in cells]
+    return np.array([final_scores(columns)[0] for columns in alone])
+
+
+def in_words(scores: Float[np.ndarray, "*cells"]) -> str:
+    """The mean over cells."""
+    known = scores[np.isfinite(scores)]
+    if not len(known):
+        return "no episode ended in the last fifth of training"
+    return f"return {known.mean():.1f} (mean over the last fifth of training)"
