@@ -14,13 +14,13 @@ from jaxtyping import Float, Shaped
 from tsallax.networks import Network, Params
 from tsallax.report.curves import Curves, as_png, plot_curves
 from tsallax.spelling import counted, suggest
-from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import CURVES
 from tsallax.training.build import Run, check_memory, make_run
 from tsallax.training.config import Config, grid, varied
 from tsallax.training.driver import Progress, Silent, make_folder, periods
-from tsallax.training.final import final_scores, folder_scores
+from tsallax.training.final import best_cell, final_scores
 from tsallax.training.given import field_value, with_preset_file
+from tsallax.training.initial import Initial, start_from, take_initial
 from tsallax.training.model import Model
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
@@ -55,6 +55,7 @@ class Result:
     params: Params
     run: Run
     periods: list[Progress]
+    initial: Initial | None = None  # the weights that it started from, if they are another run's
 
     def __repr__(self) -> str:
         seeds, settings = counted(len(self.seeds), "seed"), counted(len(self.settings), "setting")
@@ -133,6 +134,8 @@ class Result:
             for progress in self.periods:
                 folder.add_metrics(progress.period.metrics, progress.evaluation)
             folder.add_failures(self.stopped)
+            if self.initial:
+                folder.save_initial(*self.initial)
             folder.save_weights(self.params)
             folder.write(CURVES, as_png(self.plot()))
         except BaseException:
@@ -179,9 +182,10 @@ def train(
     config = resolve(with_preset_file(Config(env, **given)))
     run = make_run(config, own)
     check_memory(run)
+    initial = take_initial(run)
     seen: list[Progress] = []
     params, failures = None, {}
-    for one in periods(run, run.learner.start(), Silent()):
+    for one in periods(run, start_from(run, initial), Silent()):
         period = one.period
         for cell in period.failures.keys() - failures.keys():
             warnings.warn(f"cell {cell} {period.failures[cell]}", stacklevel=2)
@@ -210,6 +214,7 @@ def train(
         jax.tree.map(np.asarray, params),
         run,
         seen,
+        initial,
     )
 
 
@@ -246,13 +251,6 @@ def load(
     if not 0 <= cell < len(run.cells):
         raise ValueError(f"{path} has cells 0 to {len(run.cells) - 1}, not {cell}")
     return _model(run, params, cell)
-
-
-def best_cell(path: Path) -> int:
-    """The cell of a run folder with the best final return."""
-    with Directory(path) as folder:
-        scores = folder_scores(folder)
-    return int(np.argmax(np.nan_to_num(scores, nan=-np.inf))) if len(scores) else 0
 
 
 def _model(run: Run, params: Params, cell: int) -> Model:

@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 
 from tsallax._jaxlib import use_cache
-from tsallax.api import best_cell, load
+from tsallax.api import load
 from tsallax.cli import check_counts, check_seed, minatar_terminal
 from tsallax.envs import GAMES, make, with_unit_actions
 from tsallax.envs.host import make_host
@@ -17,6 +17,7 @@ from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
 from tsallax.training.build import make_cells
 from tsallax.training.config import Config, varied
+from tsallax.training.final import best_cell
 from tsallax.training.stored_config import read_run
 
 FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the bars

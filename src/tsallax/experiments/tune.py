@@ -22,6 +22,7 @@ from tsallax.training.build import check_memory, make_run
 from tsallax.training.config import FIELDS, NUMBERS, ONLY, Config, to_json
 from tsallax.training.driver import Progress, Silent, periods
 from tsallax.training.given import with_preset_file
+from tsallax.training.initial import start_from, take_initial
 from tsallax.training.options import Range
 from tsallax.training.resolve import resolve
 
@@ -151,7 +152,7 @@ def run_batch(
     check_memory(run)
     pruner = optuna.pruners.MedianPruner(n_startup_trials=RANDOM)
     pruned, score, seen = np.zeros(len(trials), bool), np.full(len(trials), np.nan), Reached(run)
-    for progress in periods(run, run.learner.start(), Silent()):
+    for progress in periods(run, start_from(run, take_initial(run)), Silent()):
         watch(progress)
         if progress.evaluation is not None:
             returns = progress.evaluation.mean(-1)

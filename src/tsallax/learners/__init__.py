@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
-from tsallax.agents.actor_critic import ActorAgent
+from tsallax.agents.actor_critic import ActorAgent, Weights
 from tsallax.networks.dense import Params
 from tsallax.policies.closed import kl_divergence, shannon_entropy
 from tsallax.storage.tensors import Spec
@@ -82,8 +82,8 @@ class Period(NamedTuple):
 class Learner(Protocol):
     """Trains all cells of a run, from a state to the next."""
 
-    def start(self) -> Any:
-        """The state before the first step."""
+    def start(self, params: Params | None = None) -> Any:
+        """The state before the first step, with these weights if they are given."""
         ...
 
     def train(self, state: Any, tick: Tick) -> Iterator[Period]:
@@ -111,6 +111,14 @@ class Learner(Protocol):
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
         """The state that was saved."""
         ...
+
+
+def with_weights(state: AgentState, params: Params | None) -> AgentState:
+    """An agent's first state with other weights, in the frozen copy too."""
+    if params is None:
+        return state
+    copied = params.critics if isinstance(params, Weights) else params
+    return state._replace(params=params, target_params=copied)
 
 
 class Schedule(NamedTuple):

@@ -15,7 +15,7 @@ from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int, Key
 
-from tsallax.learners import AnyAgent, Arrays, Notes, Period, Tick
+from tsallax.learners import AnyAgent, Arrays, Notes, Period, Tick, with_weights
 from tsallax.learners.rollout import evaluate
 from tsallax.networks.dense import Params
 from tsallax.storage import reader, tensors
@@ -60,8 +60,11 @@ class DeviceLearner:
         self.loop, self.plan, self.env, self.agent = loop, plan, env, agent
         self.hp, self.seeds, self.devices, self.copies = hp, seeds, devices, copies
 
-    def start(self) -> Any:
-        return start_cells(self.loop.init, self.seeds)
+    def start(self, params: Params | None = None) -> Any:
+        state = start_cells(self.loop.init, self.seeds)
+        if params is None:
+            return state
+        return own_buffers(state._replace(agent=with_weights(state.agent, params)))
 
     def shapes(self) -> Any:
         """What `start` gives, by shapes and types alone."""

@@ -16,7 +16,16 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.host import HostEnvs
-from tsallax.learners import Arrays, Metrics, Notes, Period, Tick, epsilon_at, policy_metrics
+from tsallax.learners import (
+    Arrays,
+    Metrics,
+    Notes,
+    Period,
+    Tick,
+    epsilon_at,
+    policy_metrics,
+    with_weights,
+)
 from tsallax.learners.device import over_cells
 from tsallax.learners.host import Episodes, FrameStack, generators
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
@@ -118,9 +127,10 @@ class ParallelOnHost:
         """Made when they are needed, closed when training ends."""
         return self.make_envs(len(self.seeds) * self.shape.envs)
 
-    def start(self) -> State:
+    def start(self, params: Params | None = None) -> State:
         zeros = np.zeros(len(self.seeds), int)
-        return self._begin(zeros, self.programs.init(self.k_agent), zeros - 1, {})
+        agent = with_weights(self.programs.init(self.k_agent), params)
+        return self._begin(zeros, agent, zeros - 1, {})
 
     def _begin(
         self,

@@ -16,7 +16,17 @@ from jaxtyping import Bool, Float, Int
 
 from tsallax.agents import Agent, AgentState
 from tsallax.envs.host import HostEnvs
-from tsallax.learners import Arrays, Metrics, Notes, Period, Schedule, Tick, epsilon_at, periods
+from tsallax.learners import (
+    Arrays,
+    Metrics,
+    Notes,
+    Period,
+    Schedule,
+    Tick,
+    epsilon_at,
+    periods,
+    with_weights,
+)
 from tsallax.learners.host import Episodes, generators
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
 from tsallax.learners.rollout import evaluate_host, side_by_side
@@ -88,8 +98,10 @@ class ReplayOnHost:
         """Made when they are needed, closed when training ends."""
         return self.make_envs(len(self.seeds))
 
-    def start(self) -> State:
+    def start(self, params: Params | None = None) -> State:
         state = self._blank()
+        if params is not None:
+            state.held = self.programs.unstack(with_weights(state.agent, params))
         state.replay.begin(self.envs.reset(self.seeds))
         self._note_failures(state)
         return state

@@ -1,6 +1,7 @@
 """The arrays of a file read back, strictly: nothing but what is expected, to the last byte."""
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 from tsallax.storage.files import Directory
 from tsallax.storage.tensors import Digest, Spec, chunks, header, is_key
+
+LONGEST_HEADER = 1 << 24  # bytes
 
 
 def read(
@@ -40,6 +43,19 @@ def read(
     if digest.hexdigest() != wanted.sha256:
         raise ValueError(f"{name} is damaged: its sha256 does not agree")
     return arrays
+
+
+def array_shapes(folder: Directory, name: str) -> dict[str, tuple[int, ...]]:
+    """What a file says that it holds, to be compared: `read` believes none of it."""
+    with folder.open(name) as file:
+        length = int.from_bytes(file.read(8), "little")
+        try:
+            if not 0 < length <= LONGEST_HEADER:
+                raise ValueError
+            table = json.loads(file.read(length))
+            return {str(key): tuple(map(int, about["shape"])) for key, about in table.items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise ValueError(f"{name} is damaged: it has no header") from None
 
 
 def unflatten(like: Any, arrays: Mapping[str, np.ndarray]) -> Any:

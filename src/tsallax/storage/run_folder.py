@@ -26,7 +26,7 @@ SCHEMA, READABLE = 3, (2, 3)
 LONGEST = 1 << 24  # bytes of a run.json
 STATUS = ("running", "done", "stopped", "failed")
 RUN, CURVES = "run.json", "curves.png"
-WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
+WEIGHTS, BEST, INITIAL = "weights.safetensors", "best.safetensors", "initial.safetensors"
 
 
 class About(NamedTuple):
@@ -95,7 +95,8 @@ class RunFolder:
         }
         if resume:  # the weights of where it was stopped are still there, and the best ones
             old = read_about(self.path).everything
-            about |= {name: old[name] for name in ("files", "best", "extended") if name in old}
+            kept = ("files", "best", "extended", "initial")
+            about |= {name: old[name] for name in kept if name in old}
         return about
 
     def restart(self) -> None:
@@ -161,6 +162,12 @@ class RunFolder:
         """Save the weights of each cell's best evaluation, what it returned, and when it was."""
         self._save(BEST, params)
         self.about["best"] = {"return": list(returns), "step": list(steps)}
+        self._write_about()
+
+    def save_initial(self, params: Any, source: Mapping[str, Any]) -> None:
+        """Save the weights that the run starts from, and where they come from."""
+        self._save(INITIAL, params)
+        self.about["initial"] = dict(source)
         self._write_about()
 
     def _save(self, name: str, params: Any) -> None:

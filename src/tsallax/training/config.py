@@ -173,6 +173,12 @@ class Config:
     stop_at: float | None = option(
         "saving", "End when each seed has reached this return in an evaluation; evaluates every "
         "twentieth of the steps if eval_every is not given.")
+    init_from: str = option("saving", "Folder of another run, from whose weights every seed "
+                            "starts; the optimiser starts anew.", "")
+    init_weights: Literal["best", "last"] = option(
+        "saving", "Of init_from: those of the best evaluation, if it has any, or the last.", "best")
+    init_cell: int | None = option("saving", "Of init_from: which of the cells in its run.json; "
+                                   "the best one if not given.", rule=NOT_NEGATIVE)
     save_seconds: float = option("saving", "Seconds between checkpoints; 0 for none but at a stop.",
                                  60.0, NOT_NEGATIVE)
     save_steps: int = option("saving", "Environment steps between checkpoints, at least.", 0,
@@ -198,6 +204,9 @@ YOUNGER = (  # than schema 3 of the run folder
     "keep_state",
     "clip_ratio",
     "value_floor",
+    "init_from",
+    "init_weights",
+    "init_cell",
     *ACTOR,
 )
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers

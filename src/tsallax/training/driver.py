@@ -16,6 +16,7 @@ from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
 from tsallax.training.compile_time import compile_seconds
 from tsallax.training.config import to_json, varied
+from tsallax.training.initial import Initial, kept_initial, start_from, take_initial
 
 
 class Progress(NamedTuple):
@@ -164,9 +165,10 @@ def train_into(
         keep_state: keep the state of a finished run, up to the size that its configuration says.
     """
     resumed = status(path, to_json(run.config)) is not None
+    initial = None if resumed else take_initial(run)  # refused before there is a folder
     folder = make_folder(path, run, resumed)
     try:
-        state = resume(run, folder, say) if resumed else run.learner.start()
+        state = resume(run, folder, say) if resumed else begin(run, folder, initial)
         best = known_best(run, folder) if resumed else Best(len(run.cells))
         ending, params = _train(run, folder, state, best, watcher, asked, keep_state)
         if params is not None:
@@ -189,6 +191,13 @@ def make_folder(path: Path, run: Run, resume: bool = False) -> RunFolder:
     )
 
 
+def begin(run: Run, folder: RunFolder, initial: Initial | None) -> Any:
+    """The state before the first step. Weights of another run are copied into this one's folder."""
+    if initial is not None:
+        folder.save_initial(*initial)
+    return start_from(run, initial)
+
+
 def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
     """The state of the last whole checkpoint, and the metrics as they were then."""
     saved, refused = folder.last_checkpoint(run.learner.layout)
@@ -196,7 +205,7 @@ def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
         say(f"tsallax: {why}")
     if saved is None:
         say(f"{folder.path} has no checkpoint: the run starts from the beginning")
-        return run.learner.start()
+        return begin(run, folder, kept_initial(run, folder.path) or take_initial(run))
     say(f"{folder.path} resumes from step {saved.step:,}")
     return run.learner.restore(saved.arrays, saved.about["run"])
 

@@ -1,6 +1,7 @@
 """The final score of a run: one definition, for the command line, Python and the report."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -45,6 +46,13 @@ def folder_scores(folder: Directory) -> Float[np.ndarray, "cells"]:
     cells, _ = read_metrics(folder, ("episodes", "episode_return"))
     alone = [{name: column[None] for name, column in cell.columns.items()} for cell in cells]
     return np.array([final_scores(columns)[0] for columns in alone])
+
+
+def best_cell(path: Path) -> int:
+    """The cell of a run folder with the best final return."""
+    with Directory(path) as folder:
+        scores = folder_scores(folder)
+    return int(np.argmax(np.nan_to_num(scores, nan=-np.inf))) if len(scores) else 0
 
 
 def in_words(scores: Float[np.ndarray, "*cells"]) -> str:

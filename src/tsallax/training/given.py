@@ -11,7 +11,8 @@ from tsallax.spelling import suggest
 from tsallax.training.config import FIELDS, NUMBERS, Config
 from tsallax.training.resolve import NAMED
 
-OPEN = [name for name, field in FIELDS.items() if field.default is None]  # what a preset may say
+# What a preset may say.
+OPEN = [n for n, field in FIELDS.items() if field.default is None and n != "init_cell"]
 
 
 def field_value(name: str, value: Any) -> Any:
@@ -24,7 +25,7 @@ def field_value(name: str, value: Any) -> Any:
             raise ValueError(f"{name} must be a number or several, not {value!r}") from None
     if name == "hidden":
         return tuple(value) if isinstance(value, list | tuple) else (value,)
-    if name == "preset" and isinstance(value, Path):
+    if name in ("preset", "init_from") and isinstance(value, Path):
         return str(value)
     if kind is str and not isinstance(value, str):
         raise ValueError(f"{name} must be a name, not {value!r}: several runs are a sweep")

@@ -195,6 +195,8 @@ def _check_values(config: Config) -> None:
                 raise ValueError(f"{name} must be {rule[0]}, not {x:g}")
         if field.metadata["grid"] and len({f"{x:g}" for x in values}) < len(values):
             raise ValueError(f"{name} has a value twice, to six digits")
+    if not config.init_from and (config.init_cell is not None or config.init_weights != "best"):
+        raise ValueError("which run's weights? give init_from as well")
     if config.first_seed + config.seeds > 2**31:
         raise ValueError(f"seeds must be below 2^31: {config.first_seed} is too large a first one")
     if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):

@@ -79,11 +79,15 @@ def load_weights(path: Path, about: About, like: Any, best: bool = False) -> Any
 
     The last ones, or those with the `best` evaluation of each cell.
     """
-    name = BEST if best else WEIGHTS
+    return load_arrays(path, about, like, BEST if best else WEIGHTS)
+
+
+def load_arrays(path: Path, about: About, like: Any, name: str) -> Any:
+    """A file of weights of a run's folder, in the structure of `like`."""
     try:
         wanted = Digest(**about.everything["files"][name])
     except (KeyError, TypeError):
-        if best:
+        if name == BEST:
             raise ValueError(f"{path} was not evaluated while it was trained") from None
         raise ValueError(f"{path} has no weights that {RUN} knows of") from None
     with Directory(path) as folder:

@@ -1,0 +1,107 @@
+"""The weights that a run starts from, if they are another run's: taken once, kept in its folder."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from tsallax.networks import Params
+from tsallax.storage.files import Directory
+from tsallax.storage.reader import array_shapes
+from tsallax.storage.run_folder import BEST, INITIAL, RUN, WEIGHTS, About, plain, read_about
+from tsallax.storage.tensors import specs_of
+from tsallax.training.build import Run
+from tsallax.training.config import to_json
+from tsallax.training.final import best_cell
+from tsallax.training.stored_config import load_arrays
+
+# Of two runs of one of the named networks, these have to agree; layer normalisation has no weights.
+SHAPE = ("network", "hidden", "layer_norm", "head", "quantiles", "stack")
+
+
+class Initial(NamedTuple):
+    params: Params  # of one cell, with a leading axis of 1
+    source: dict[str, Any]  # where they come from, for run.json
+
+
+def take_initial(run: Run) -> Initial | None:
+    """The weights of the run that the configuration names, if it names one."""
+    config = run.config
+    if not config.init_from:
+        return None
+    path = Path(config.init_from)
+    about = read_about(path)
+    try:
+        return _take(run, path, about)
+    except (KeyError, TypeError):
+        raise ValueError(f"{path} has a damaged {RUN}") from None
+
+
+def _take(run: Run, path: Path, about: About) -> Initial:
+    there, cell = about.everything, run.config.init_cell
+    best = run.config.init_weights == "best" and BEST in there.get("files", {})
+    name, cells = BEST if best else WEIGHTS, len(there["cells"])
+    _check_shapes(run, path, about, name)
+    found = load_arrays(path, about, _of(run, cells), name)
+    if cell is None:
+        cell = int(np.argmax(_finite(there["best"]["return"]))) if best else best_cell(path)
+    if not 0 <= cell < cells:
+        raise ValueError(f"{path} has cells 0 to {cells - 1}, not {cell}")
+    source = {"run": str(path), "weights": "best" if best else "last", "cell": cell}
+    source |= {"env": about.config["env"], "algo": about.config["algo"], **there["cells"][cell]}
+    return Initial(jax.tree.map(lambda x: x[cell : cell + 1], found), source)
+
+
+def kept_initial(run: Run, path: Path) -> Initial | None:
+    """The same again from the run's own folder; None if it has none."""
+    about = read_about(path)
+    if not run.config.init_from or INITIAL not in about.everything.get("files", {}):
+        return None
+    return Initial(load_arrays(path, about, _of(run, 1), INITIAL), about.everything["initial"])
+
+
+def start_from(run: Run, initial: Initial | None) -> Any:
+    """The learner's first state; every cell has the same initial weights, if there are any."""
+    if initial is None:
+        return run.learner.start()
+    cells = len(run.cells)
+    every = jax.tree.map(lambda x: jnp.broadcast_to(x, (cells, *x.shape[1:])), initial.params)
+    return run.learner.start(every)
+
+
+def _of(run: Run, cells: int) -> Params:
+    """The shapes of this run's parameters, of so many cells."""
+    shapes = run.learner.params()
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct((cells, *x.shape[1:]), x.dtype), shapes)
+
+
+def _finite(returns: Any) -> Float[np.ndarray, "cells"]:
+    return np.nan_to_num(np.array(returns, float), nan=-np.inf)
+
+
+def _check_shapes(run: Run, path: Path, about: About, name: str) -> None:
+    """Refuse another network, and say what differs."""
+    here, there = plain(to_json(run.config)), about.config
+    if here["network"] != "own":
+        for option in SHAPE:
+            if there.get(option) != here[option]:
+                raise ValueError(
+                    f"{path} has another network: {option} is {there.get(option)} there and "
+                    f"{here[option]} here"
+                )
+    with Directory(path) as folder:
+        found = {key: shape[1:] for key, shape in array_shapes(folder, name).items()}
+    wanted = {key: spec.shape[1:] for key, spec in specs_of(run.learner.params()).items()}
+    for key in sorted(found.keys() | wanted.keys()):
+        if found.get(key) != wanted.get(key):
+            raise ValueError(
+                f"{path} has another network: {key} is {_size(found.get(key))} there and "
+                f"{_size(wanted.get(key))} here"
+            )
+
+
+def _size(shape: tuple[int, ...] | None) -> str:
+    return "missing" if shape is None else " x ".join(map(str, shape)) or "a number"
