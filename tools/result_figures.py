@@ -1,4 +1,4 @@
-"""Pictures of the docs from the tables under results/: one an algorithm, and that of the README.
+"""Pictures of the docs from the tables under results/: one per algorithm, and that of errata 12.
 
 tsallax reproduce algorithms normalisation
 python tools/result_figures.py
@@ -56,7 +56,7 @@ def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
     return figure
 
 
-def front(curves: Sequence[Curve], q: float = 1.5) -> Figure:
+def figure4_policies(curves: Sequence[Curve], q: float = 1.5) -> Figure:
     """What is left of figure 4 of the paper when the policy sums to one."""
     figure = Figure(figsize=(8.4, 2.6), layout="constrained")
     panels = figure.subplots(1, len(POLICIES), sharey=True)
@@ -84,7 +84,8 @@ def main() -> None:
     curves = read_table(RESULTS / "algorithms" / "metrics.csv")
     for own in curves:
         save(algorithm(curves, own), f"algorithms/{own.labels['algo']}")
-    save(front(read_table(RESULTS / "normalisation" / "metrics.csv")), "front")
+    normalisation = read_table(RESULTS / "normalisation" / "metrics.csv")
+    save(figure4_policies(normalisation), "figure4-policies")
 
 
 if __name__ == "__main__":

@@ -183,19 +183,3 @@ def test_examples_run_and_print_what_is_shown(example, own_tables, tmp_path, mon
         exec(compile(example.source, "example", "exec"), {"__name__": "example"})
     if example.output is not None:
         assert printed.getvalue() == example.output
-
-
-def test_the_readme_quotes_the_measured_speeds():
-    """Of the tables that `make bench-peers` writes, on one core."""
-
-    def speeds(page: str, env: str) -> list[str]:
-        table = page.partition(f"**{env}, one core**")[2].partition("\n**")[0]
-        rows = re.findall(r"^\| ([\w -]+) \| (\d+) \(", table, re.MULTILINE)
-        names = ("tsallax TAL", "Stable-Baselines3 DQN", "sbx DQN", "rejax DQN")
-        return [dict(rows)[name] for name in names]
-
-    measured = text("docs/performance.md")
-    for row, env in (("CartPole", "CartPole"), ("MinAtar Breakout", "MinAtar/Breakout")):
-        quoted = re.search(rf"^\| {row}, steps per second \| (.*) \|$", text("README.md"), re.M)
-        assert quoted is not None
-        assert quoted[1].split(" | ") == speeds(measured, env)

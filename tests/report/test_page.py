@@ -149,6 +149,7 @@ def test_what_is_not_whole_is_said(good_runs, tmp_path):
     runs.write_run(tmp_path / "stopped", rows=4, status="stopped")
     runs.write_run(tmp_path / "running", rows=0, status="running", algo="al")
     runs.write_run(tmp_path / "failed", rows=2, status="failed", algo="pal")
+    runs.write_run(tmp_path / "solved", rows=4, algo="dqn", stop_at=40.0, eval_every=1000)
     runs.write_run(tmp_path / "one-env", seeds=2, stopped={1: "it broke"}, algo="sal")
     file = runs.write_run(tmp_path / "diverged", algo="cvi") / METRICS
     file.write_text(file.read_text().replace(",-1,\n", ",3000,\n"))
@@ -166,6 +167,7 @@ def test_what_is_not_whole_is_said(good_runs, tmp_path):
     (one,) = found["sets"]
     algos = one["facets"][1]["values"]
     told = {algos[c["at"][1]]: (c["whole"], c["seeds"], c["diverged"]) for c in one["curves"]}
+    assert told["dqn"] == (1, 1, 0)  # it reached what it was to reach, and says nothing
     assert told["pal"] == (0, 1, 0)
     assert told["sal"] == (1, 2, 0)
     assert told["cvi"] == (1, 1, 1)

@@ -142,15 +142,18 @@ def read_run(path: Path, name: str) -> Run:
     labels = _labels(keys)
     tables, bad = _tables(path, keys)
     found, diverged, done = [], [], about["status"] == "done"
+    end = int(config["steps"])
+    if done and config.get("stop_at") is not None:  # it ended for all cells at once
+        end = max((int(steps[-1]) for steps, _ in tables if len(steps)), default=end)
     notes = [f"rows of {METRICS} that cannot be read: {bad}"] if bad else []
     for i, (key, (steps, columns)) in enumerate(zip(keys, tables, strict=True)):
         last = int(steps[-1]) if len(steps) else 0
-        whole = done and last >= config["steps"] and str(i) not in stopped
+        whole = done and last >= end and str(i) not in stopped
         setting = fields | {n: text(x) for n, x in key.items() if n != "seed"}
         cell = Cell(int(key["seed"]), setting, steps, columns, whole)
         if last:
             found.append(cell)
-        if not last or (done and last < config["steps"]):
+        if not last or (done and last < end):
             notes.append(f"{labels[i]}: rows to step {last:,} only")
         if (step := cell.diverged) >= 0:
             diverged.append(f"{labels[i]} at step {step:,}")
