@@ -85,10 +85,19 @@ def test_a_job_that_always_fails_is_tried_three_times_and_reported(tmp_path):
     jobs = jobs_of(tmp_path)
     fake = Fake({jobs[1]: ["failed"] * 9})
     state = sweep.run(jobs, fake, say=quiet)
-    assert fake.started.count(jobs[1]) == 1 + sweep.RETRIES
+    assert fake.started.count(jobs[1]) == 1 + sweep.RETRIES["failed"]
     assert state.failed == {jobs[1]: "why"}
     assert set(state.done) == set(jobs) - {jobs[1]}
     assert fake.closed
+
+
+def test_a_job_whose_worker_is_lost_is_tried_more_often_than_one_that_fails(tmp_path):
+    jobs = jobs_of(tmp_path)
+    fake = Fake({jobs[0]: ["lost"] * 10, jobs[1]: ["lost"] * 11})
+    state = sweep.run(jobs, fake, say=quiet)
+    assert fake.started.count(jobs[0]) == fake.started.count(jobs[1]) == 11
+    assert jobs[0] in state.done
+    assert state.failed == {jobs[1]: "why"}
 
 
 def test_a_job_that_comes_further_each_time_is_not_given_up(tmp_path):
@@ -102,7 +111,7 @@ def test_failing_now_earlier_and_now_later_is_given_up(tmp_path):
     jobs = jobs_of(tmp_path, 1)
     fake = Fake({jobs[0]: ["further", "further", *["back", "further"] * 9]})
     assert set(sweep.run(jobs, fake, say=quiet).failed) == set(jobs)
-    assert len(fake.started) == 2 + sweep.RETRIES
+    assert len(fake.started) == 2 + sweep.RETRIES["failed"]
 
 
 def test_a_job_that_another_process_has_is_waited_for(tmp_path, monkeypatch):

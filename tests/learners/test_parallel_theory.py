@@ -77,10 +77,28 @@ ON_POLICY = {"epsilon": 0.0, "epsilon_end": 0.0}
 
 @pytest.mark.parametrize("algo", EVERY)
 def test_with_a_table_at_lambda_0_it_ends_where_dynamic_programming_ends(algo):
-    """At q = 1, where ln pi is finite: at q = 2 MT-DQN has more than one fixed point."""
-    numbers = {"alpha": 0.2, "beta": 0.5} | ({"q": 1.0} if algo.startswith("mt-") else {})
+    """At q = 1, where ln pi is finite: at q = 2 MT-DQN has more than one fixed point.
+
+    Clipped AL at numbers where it has a fixed point (the next test has the others).
+    """
+    own = {"clipped-al": {"beta": 0.3, "clip_ratio": 0.92}}.get(algo, {})
+    numbers = {"alpha": 0.2, "beta": 0.5, **own} | ({"q": 1.0} if algo.startswith("mt-") else {})
     wanted = tabular.solve(MDP, algo, **numbers).Q
     np.testing.assert_allclose(learned(algo, **numbers, **UNIFORM), wanted, atol=5e-3)
+
+
+@pytest.mark.slow
+def test_clipped_al_settles_at_its_threshold_where_it_has_no_fixed_point():
+    """With the bonus `Q = u + beta (Q - V)` falls below c V, without it `Q = u` rises above."""
+    beta, ratio = 0.5, 0.8
+    u = tabular.solve(MDP, "dqn").Q
+    V = u.max(1, keepdims=True)
+    with_bonus = (u - beta * V) / (1 - beta)
+    between = (with_bonus < ratio * V) & (ratio * V <= u)
+    assert between.sum() == 8
+    found = learned("clipped-al", beta=beta, clip_ratio=ratio, **UNIFORM)
+    wanted = np.where(between, ratio * V, with_bonus)
+    np.testing.assert_allclose(found, wanted, atol=0.02)
 
 
 @pytest.mark.parametrize("algo", ["tal", pytest.param("tsallis-dqn", marks=pytest.mark.slow)])

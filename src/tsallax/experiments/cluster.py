@@ -1,6 +1,6 @@
 """The executor of a Ray cluster: a job is a task. All nodes must share the folder of the runs.
 
-Ray does not retry: a job that was lost comes back as failed, and the sweep starts it again, from
+Ray does not retry: a job that was lost comes back as lost, and the sweep starts it again, from
 its last checkpoint.
 """
 
@@ -73,7 +73,9 @@ class Ray:
         try:
             found = self.ray.get(ref)
         except self.ray.exceptions.RayError as error:
-            return Answer(job, "failed", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+            own = self.ray.exceptions.RayTaskError, self.ray.exceptions.OutOfMemoryError
+            end = "failed" if isinstance(error, own) else "lost"
+            return Answer(job, end, f"{type(error).__name__}: {str(error).splitlines()[0]}")
         return read_answer(job, found)
 
     def close(self) -> None:

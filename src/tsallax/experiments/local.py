@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from tsallax.training.config import to_json
 
 BEAT = 5.0  # seconds between two signs of life of a worker
 SILENCE = 60.0  # seconds without any
+SENT = (-signal.SIGTERM, -9)  # ends that others send; 9 is SIGKILL, which Windows does not name
 
 
 class Worker:
@@ -75,7 +77,9 @@ class Worker:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
         if self.silent > SILENCE:
             how = f"gave no sign of life for {SILENCE:g} s and was killed"
-        return Answer(job, "failed", f"its worker {how}; see {self.logs.path / self.name}")
+        lost = code in SENT and self.silent <= SILENCE
+        why = f"its worker {how}; see {self.logs.path / self.name}"
+        return Answer(job, "lost" if lost else "failed", why)
 
     def wait_longer(self, seconds: float) -> None:
         """Note that nothing was heard for so long; kill it if that is too long."""

@@ -10,12 +10,14 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from tsallax.experiments.jobs import Job
 
-RETRIES = 2  # of a job that failed again without any progress
+# How often a job is tried again without any progress: one that failed by itself, and one whose
+# worker was taken away, by a kill or with its machine.
+RETRIES = {"failed": 2, "lost": 10}
 WAIT = 2.0  # seconds before a job that another process holds is tried again
 
 
 class Answer(NamedTuple):
-    """How a job ended: `done`, `stopped`, `busy`, or `failed` with a reason."""
+    """How a job ended: `done`, `stopped`, `busy`; `failed`, or its worker `lost`, with a reason."""
 
     job: Job
     end: str
@@ -63,7 +65,10 @@ def run(
     asked: Callable[[], bool] = lambda: False,
     say: Callable[[str], None] = print,
 ) -> Progress:
-    """Run every job to its end, or to its third failure without progress, until `asked` to stop."""
+    """Run every job to its end, or until it fails too often without progress (`RETRIES`).
+
+    It ends early, with everything saved, when it is `asked` to stop.
+    """
     jobs = list(jobs)
     state = Progress([job for job in jobs if job.done()], [], [], {})
     done = set(state.done)
@@ -89,11 +94,11 @@ def run(
                 step = job.step()
                 if answer.end == "busy":
                     later[job] = time.monotonic() + WAIT
-                elif answer.end == "failed":
+                elif answer.end in RETRIES:
                     failed = 1 if step > at else failed + 1
                     tries[job] = failed, max(at, step)
                     say(f"{job.path.name}: {answer.why}")
-                if failed > RETRIES:
+                if failed > RETRIES.get(answer.end, failed):
                     state.failed[job] = answer.why
                 else:
                     state.waiting.append(job)
