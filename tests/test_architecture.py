@@ -103,10 +103,9 @@ def test_a_relative_import_is_followed():
     assert imported_rooms("from .closed import greedy", ("tsallax", "policies")) == {"policies"}
 
 
-# Compiled programs are kept beside the runs, one command writes a page of its own, and a preset may
-# be a user's file.
-OPEN_FILES = {"storage", "experiments", "report", "api", "_jaxlib.py"}
-OPEN_FILES |= {"cli/explore.py", "training/given.py"}
+# Compiled programs are kept beside the runs; texts and scripts of pages come with the package.
+# The explorer is opened in a browser.
+OPEN_FILES = {"storage", "experiments", "report", "api", "_jaxlib.py", "cli/explore.py"}
 OPENERS = {"open", "mkdir", "read_bytes", "read_text", "rmdir", "rmtree", "savefig", "touch"}
 OPENERS |= {"truncate", "unlink", "write_bytes", "write_text"}
 

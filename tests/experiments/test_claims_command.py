@@ -1,6 +1,7 @@
 """The identities C13 and C14, and `tsallax claims` on tables made for it."""
 
 import json
+import os
 import re
 
 import pytest
@@ -27,7 +28,7 @@ def test_an_identity_that_is_none_is_found_out(monkeypatch):
 
 ABOUT = {
     "title": "made", "done": 3, "jobs": 3, "environment steps": 1, "core hours": 0.0,
-    "unfinished": [], "failed": {},
+    "unfinished": [], "failed": {}, "versions": {},
 }  # fmt: skip
 MARKED = """before
 <!-- claims: begin -->
@@ -106,3 +107,27 @@ def test_twice_the_same_table_and_empty_folders_are_refused(results, tmp_path, c
     assert cli.main(["claims", str(tmp_path / "empty")]) == 2
     assert "no results" in capsys.readouterr().err
     assert cli.main(["claims", str(tmp_path / "none")]) == 2
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.write_text("[" * 100_000),
+        lambda path: path.write_text(json.dumps(ABOUT)),  # no scale
+        lambda path: path.write_text(json.dumps(ABOUT | {"scale": ["quick"], "study": "fig1"})),
+        lambda path: path.write_bytes(b"\xff\x00"),
+        lambda path: os.truncate(path, 1 << 30),  # sparse
+        lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
+        lambda path: (path.unlink(), os.mkfifo(path)),
+    ],
+)
+def test_a_hostile_provenance_is_one_line(results, harm, capsys):
+    """The endless and the enormous are refused unread."""
+    harm(results / "quick" / "fig1" / "about.json")
+    assert cli.main(["claims", str(results)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_endless_page_is_not_read(results, tmp_path, capsys):
+    assert cli.main(["claims", str(results), "--write", "/dev/zero"]) == 2
+    assert "zero is not a regular file" in capsys.readouterr().err

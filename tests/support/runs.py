@@ -68,6 +68,7 @@ def write_results(folder: Path, rows: list[dict[str, Any]], **about: Any) -> Pat
     """A study's table: each row has labels, seeds and a level, and ten periods."""
     folder.mkdir(parents=True)
     own = {"study": folder.name, "title": "a study", "scale": "quick", "failed": {}}
+    own |= {"jobs": 1, "done": 1, "environment steps": 1, "core hours": 0.5, "versions": {}}
     (folder / "about.json").write_text(json.dumps({**own, "unfinished": [], **about}))
     with (folder / "metrics.csv").open("w", newline="") as file:
         writer = csv.writer(file)

@@ -129,6 +129,12 @@ def test_a_bad_file_is_one_line(tmp_path, text, message):
         resolve(with_preset_file(Config("CartPole-v1", preset=name)))
 
 
+def test_an_endless_file_is_not_read(tmp_path):
+    (tmp_path / "mine.toml").symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match="zero is not a regular file"):
+        with_preset_file(Config("CartPole-v1", preset=str(tmp_path / "mine.toml")))
+
+
 def test_a_run_folder_never_leads_to_a_file(tmp_path):
     """Its preset is a word; a path in it is refused, unread."""
     stored = {**to_json(paper("CartPole-v1")), "preset": str(tmp_path / "there.toml")}

@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from tsallax.report.explorer import explorer_page
+from tsallax.storage.files import Directory
 
 
 def run(
@@ -22,7 +23,8 @@ def run(
         out: the file.
         show: open it in the browser.
     """
-    out.write_text(explorer_page(), encoding="utf-8", newline="\n")  # the hashes are of "\n"
+    with Directory(out.parent) as folder:
+        folder.write(out.name, explorer_page().encode())  # the hashes are of "\n"
     print(out)
     if show and not webbrowser.open(out.resolve().as_uri()):
         raise OSError(f"no browser was found: open {out} in one")

@@ -4,7 +4,6 @@ A table outlives the folders of its runs. What it holds is not run again, as lon
 records the same configuration for the setting: to run it anew, delete the table.
 """
 
-import contextlib
 import dataclasses
 import json
 import platform
@@ -15,14 +14,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsallax.experiments.jobs import Job
-from tsallax.experiments.results import ABOUT, COLUMNS, METRICS, Known, covers, label_texts
+from tsallax.experiments.results import (
+    ABOUT,
+    COLUMNS,
+    METRICS,
+    Known,
+    covers,
+    label_texts,
+    read_provenance,
+)
 from tsallax.experiments.study import Setting, Study
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import digest_of, read_about
-from tsallax.storage.tables import read_rows, read_timing
+from tsallax.storage.tables import open_rows, read_timing
 from tsallax.training.config import to_json
-
-LONGEST = 1 << 20  # bytes of `about.json`
 
 
 class Made(NamedTuple):
@@ -52,22 +57,20 @@ class Archive(NamedTuple):
 
 def read_archive(study: Study, settings: Iterable[Setting], path: Path) -> Archive:
     """The whole runs in the table at `path` whose configuration is still that of the study."""
+    names, at = [*study.keys, "seed", "step", *COLUMNS], len(study.keys)
+    rows: Known = {}
     try:
         with Directory(path) as folder:
-            about = json.loads(folder.read(ABOUT, LONGEST))
-            table = read_rows(folder, METRICS, ("seed", "step", *COLUMNS))
-        recorded = about["settings"]
+            about = read_provenance(folder)
+            recorded = dict(about["settings"])
+            with open_rows(folder, METRICS, names) as table:
+                order = [table.names.index(name) for name in names]
+                for row in ([row[i] for i in order] for row in table):
+                    rows.setdefault(tuple(row[:at]), {}).setdefault(int(row[at]), []).append(row)
     except (OSError, ValueError, KeyError, TypeError):
         return Archive({}, {})
-    names = [*study.keys, "seed", "step", *COLUMNS]
-    if table.bad or sorted(table.names) != sorted(names):
+    if table.bad or len(table.names) != len(names):
         return Archive({}, {})
-    order = [table.names.index(name) for name in names]
-    at = len(study.keys)
-    rows: Known = {}
-    for row in ([row[i] for i in order] for row in table.rows):
-        with contextlib.suppress(ValueError):
-            rows.setdefault(tuple(row[:at]), {}).setdefault(int(row[at]), []).append(row)
     kept: Known = {}
     for setting in settings:
         named, last = label_texts(study, setting), str(setting.config.steps)
@@ -112,7 +115,7 @@ def write_about(
     found = [read_about(job.path).everything["versions"] for job in here]
     found += [before["versions"]] if before else []
     names = dict.fromkeys(name for versions in found for name in versions)
-    share = sum(job.steps for job in archived) / before["environment steps"] if before else 0
+    share = sum(job.steps for job in archived) / max(1, before.get("environment steps", 1))
     hours = sum(map(_seconds, here)) / 3600 + (share * before["core hours"] if before else 0)
     ended = {*done, *failed}
     about = {

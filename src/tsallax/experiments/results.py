@@ -1,7 +1,9 @@
 """What a study measured, as one tidy table: one row per setting, seed and target period."""
 
 import dataclasses
+import json
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -12,13 +14,22 @@ from jaxtyping import Float, Int
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.study import RECORDED, Setting, Study
 from tsallax.storage.files import Directory
-from tsallax.storage.tables import CellMetrics, read_metrics, read_rows, write_rows
+from tsallax.storage.tables import CellMetrics, number, open_rows, read_metrics, write_rows
 from tsallax.training.config import NUMBERS
 from tsallax.training.final import PARTS, final_scores, part_means
 
 METRICS, ABOUT = "metrics.csv", "about.json"
+LONGEST = 1 << 24  # bytes of `about.json`
 COLUMNS = ("episodes", *RECORDED, "diverged")
 ITERATIONS = PARTS  # points of a curve
+PROVENANCE: dict[str, Any] = {
+    **dict.fromkeys(("study", "title", "scale"), str),
+    **dict.fromkeys(("jobs", "done", "environment steps"), int),
+    "core hours": int | float,
+    "failed": dict,
+    "unfinished": list,
+    "versions": dict,
+}  # what is in `about.json`
 
 
 # The rows of a table as text, by setting and seed.
@@ -102,29 +113,47 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
+def read_provenance(folder: Directory) -> dict[str, Any]:
+    """What `about.json` says about the table beside it, as far as anything here uses it."""
+    text = folder.read(ABOUT, LONGEST)
+    try:
+        about = json.loads(text)
+        good = all(isinstance(about[name], kind) for name, kind in PROVENANCE.items())
+        if good and all(isinstance(version, str) for version in about["versions"].values()):
+            return about
+    except (ValueError, LookupError, TypeError, RecursionError):
+        pass
+    raise ValueError(f"{folder.path} has a damaged {ABOUT}")
+
+
 def read_table(path: Path) -> list[Curve]:
     """The curves of a study's table, in its order."""
-    with Directory(path.parent) as folder:
-        table = read_rows(folder, path.name, ("seed", "step", *COLUMNS))
-    keys = table.names[: table.names.index("seed")]
-    block = np.stack([table.numbers(name) for name in ("seed", "step", *COLUMNS)], -1)
-    if table.bad or not np.isfinite(block[:, :2]).all():
+    columns = ("seed", "step", *COLUMNS)
+    curves: dict[tuple[str, ...], dict[int, array[float]]] = {}
+    with Directory(path.parent) as folder, open_rows(folder, path.name, columns) as table:
+        keys = table.names[: table.names.index("seed")]
+        at = [table.names.index(name) for name in columns]
+        for row in table:
+            seed, *numbers = (number(row[i]) for i in at)
+            if not (math.isfinite(seed) and math.isfinite(numbers[0])):
+                table.bad += 1
+                continue
+            seeds = curves.setdefault(tuple(row[: len(keys)]), {})
+            seeds.setdefault(int(seed), array("d")).extend(numbers)
+    if table.bad:
         raise ValueError(f"{path} has rows that are no numbers")
-    curves: dict[tuple[str, ...], dict[int, list[np.ndarray]]] = {}
-    for row, numbers in zip(table.rows, block, strict=True):
-        seeds = curves.setdefault(tuple(row[: len(keys)]), {})
-        seeds.setdefault(int(numbers[0]), []).append(numbers[1:])
     return [
         _curve(dict(zip(keys, labels, strict=True)), seeds, path)
         for labels, seeds in curves.items()
     ]
 
 
-def _curve(labels: dict[str, str], seeds: dict[int, list[np.ndarray]], path: Path) -> Curve:
+def _curve(labels: dict[str, str], seeds: dict[int, "array[float]"], path: Path) -> Curve:
     lengths = {len(rows) for rows in seeds.values()}
     if len(lengths) > 1:
         raise ValueError(f"{path} mixes runs of different lengths: {labels}")
-    block = np.array(list(seeds.values()))
+    block = np.stack([np.array(rows) for rows in seeds.values()])
+    block = block.reshape(len(seeds), -1, 1 + len(COLUMNS))
     steps = block[:, :, 0]
     if not (np.all(np.diff(steps) > 0) and np.all(steps == steps[0])):
         raise ValueError(f"{path} has rows twice, or out of order: {labels}")

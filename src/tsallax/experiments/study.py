@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from tsallax.operators import ALGORITHMS
 from tsallax.spelling import suggest
-from tsallax.storage.files import Directory, plain_name
+from tsallax.storage.files import plain_name, read_named
 from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config
 from tsallax.training.resolve import resolve
 
@@ -90,12 +90,7 @@ def load(name: str) -> Study:
 
 def read(path: Path) -> Study:
     """A user's own study, from a TOML file."""
-    real = path.resolve()  # the file may be a link: it is what the user named
-    try:
-        with Directory(real.parent) as folder:
-            return parse(folder.read(real.name, LARGEST).decode(), path.stem)
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text") from None
+    return parse(read_named(path, LARGEST), path.stem)
 
 
 def parse(text: str, name: str) -> Study:

@@ -1,6 +1,5 @@
 """The verdicts on the claims as tables in Markdown, from a folder of results."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,8 +7,9 @@ from typing import Any, NamedTuple
 from tsallax.experiments.evidence import Evidence
 from tsallax.experiments.judging import NOT_RUN, Finding, Judged, remark
 from tsallax.experiments.readings import COLUMNS
-from tsallax.experiments.results import ABOUT, METRICS, Curve, read_table
+from tsallax.experiments.results import ABOUT, METRICS, Curve, read_provenance, read_table
 from tsallax.experiments.verdicts import HOLDS, LEVEL, NOT, OPEN
+from tsallax.storage.files import Directory, read_named
 
 FIGURES = tuple(f"fig{i}" for i in range(1, 8))
 HEADINGS = {
@@ -17,6 +17,7 @@ HEADINGS = {
     "exact": "policy `exact`", "sb3": "choices `sb3`", "zoo": "choices `zoo`",
     "weight 1": "weight 1",
 }  # fmt: skip
+LARGEST = 1 << 24  # bytes of a page
 ERROR = (
     f"The probability that any claim from C1 to C12 gets a false verdict is at most {LEVEL:g}: "
     "the verdicts of the primary readings are corrected for one another and for every look at a "
@@ -42,7 +43,8 @@ def read_results(folder: Path) -> list[Results]:
     for path in sorted(folder.glob(f"**/{METRICS}")):
         if not (path.parent / ABOUT).exists():
             continue
-        about = json.loads((path.parent / ABOUT).read_text())
+        with Directory(path.parent) as own:
+            about = read_provenance(own)
         key = path.parent.name, about["scale"]
         if key in found:
             raise ValueError(
@@ -150,8 +152,9 @@ def _verdict(found: Finding, kind: bool = False) -> str:
 def put(page: Path, name: str, text: str) -> None:
     """Write a text between the marks of this name in a page."""
     begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
-    before, first, rest = page.read_text().partition(begin)
+    before, first, rest = read_named(page, LARGEST).partition(begin)
     _, last, after = rest.partition(end)
     if not (first and last):
         raise ValueError(f"{page} has no place for this: {begin} and {end}")
-    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+    with Directory(page.parent) as folder:
+        folder.write(page.name, f"{before}{begin}\n\n{text}\n\n{end}{after}".encode())

@@ -207,6 +207,16 @@ def write_all(file: FileIO, data: bytes | memoryview) -> None:
         view = view[file.write(view) :]
 
 
+def read_named(path: Path, limit: int) -> str:
+    """The text of a file that the user named: it may be a link, but must be regular and bounded."""
+    real = path.resolve()
+    try:
+        with Directory(real.parent) as folder:
+            return folder.read(real.name, limit).decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text") from None
+
+
 def open_below(root: Path, *names: str) -> Directory:
     """A folder below one that the user named, made if it is not there; no link on the way."""
     folder = Directory(root, create=True)

@@ -1,13 +1,16 @@
-"""Tables of numbers as CSV: one writer, one strict reader.
+"""Tables of numbers as CSV: one writer, one strict reader, both row by row.
 
 A table is read only from a regular file of bounded size. Its last line counts only if it ends: the
 run may be writing it at this moment.
 """
 
+import contextlib
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,20 +23,36 @@ LONGEST = 1 << 16  # characters of a line
 HUGE = 1e100  # beyond any float32: damage, or as good as infinite
 
 
-class Table(NamedTuple):
-    """The rows of a file as text, without those that do not fit its header."""
+class Rows:
+    """The rows of an open table as text, without those that do not fit its header."""
 
-    names: list[str]
-    rows: list[list[str]]
-    bad: int  # rows that were left out
+    def __init__(self, file: BinaryIO, name: str):
+        self.file, self.name = file, name
+        self.bad = 0  # rows that were left out, known when all were read
+        self.rows = csv.reader(self._lines())
+        self.names = self._next() or []
 
-    def text(self, name: str) -> list[str]:
-        at = self.names.index(name)
-        return [row[at] for row in self.rows]
+    def __iter__(self) -> Iterator[list[str]]:
+        while (row := self._next()) is not None:
+            if len(row) == len(self.names):
+                yield row
+            else:
+                self.bad += 1
 
-    def numbers(self, name: str) -> Float[np.ndarray, "rows"]:
-        """A column as floats: NaN where it is empty, infinite, or no number."""
-        return np.array([_number(x) for x in self.text(name)], float)
+    def _next(self) -> list[str] | None:
+        try:
+            return next(self.rows, None)
+        except csv.Error as error:
+            raise ValueError(f"{self.name} is not a table: {error}") from None
+
+    def _lines(self) -> Iterator[str]:
+        while line := self.file.readline(LONGEST + 2):
+            if len(line) > LONGEST + 1:
+                raise ValueError(f"{self.name} has a line of more than {LONGEST:,} characters")
+            if not line.endswith(b"\n"):
+                self.bad += 1
+                return
+            yield line[:-1].decode(errors="replace")
 
 
 class CellMetrics(NamedTuple):
@@ -53,32 +72,31 @@ def append_rows(folder: Directory, name: str, rows: Iterable[Iterable[Any]]) -> 
 
 def write_rows(folder: Directory, name: str, rows: Iterable[Iterable[Any]]) -> int:
     """Write a whole table at once; return how many rows it has without the header."""
-    lines, count = io.StringIO(), -1
-    writer = csv.writer(lines, lineterminator="\n")
-    for row in rows:
-        writer.writerow(row)
-        count += 1
-    folder.write(name, lines.getvalue().encode())
+    count = -1
+    with folder.replacing(name) as file:
+        text = io.TextIOWrapper(io.BufferedWriter(file), "utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        for row in rows:
+            writer.writerow(row)
+            count += 1
+        text.flush()
+        text.detach().detach()  # the file stays open: it has to be synced
     return count
 
 
-def read_rows(folder: Directory, name: str, needed: Iterable[str] = ()) -> Table:
+@contextlib.contextmanager
+def open_rows(folder: Directory, name: str, needed: Iterable[str] = ()) -> Iterator[Rows]:
     """The rows of a table, which must have the `needed` columns."""
-    text = folder.read(name, LARGEST).decode(errors="replace")
-    lines = text.split("\n")
-    unfinished = bool(lines.pop())
-    if any(len(line) > LONGEST for line in lines):
-        raise ValueError(f"{name} has a line of more than {LONGEST:,} characters")
-    try:
-        header, *rows = csv.reader(lines) if lines else [[]]
-    except csv.Error as error:
-        raise ValueError(f"{name} is not a table: {error}") from None
-    if missing := set(needed) - set(header):
-        raise ValueError(f"{name} is not a whole table: it lacks {', '.join(sorted(missing))}")
-    if len(set(header)) < len(header):
-        raise ValueError(f"{name} has two columns of the same name")
-    good = [row for row in rows if len(row) == len(header)]
-    return Table(header, good, len(rows) - len(good) + unfinished)
+    with folder.open(name) as raw, io.BufferedReader(raw) as file:
+        size = os.fstat(raw.fileno()).st_size
+        if size > LARGEST:
+            raise ValueError(f"{name} has {size:,} bytes; at most {LARGEST:,} are read")
+        table = Rows(file, name)
+        if missing := set(needed) - set(table.names):
+            raise ValueError(f"{name} is not a whole table: it lacks {', '.join(sorted(missing))}")
+        if len(set(table.names)) < len(table.names):
+            raise ValueError(f"{name} has two columns of the same name")
+        yield table
 
 
 def read_metrics(
@@ -89,38 +107,39 @@ def read_metrics(
     The columns before `step` say which cell a row belongs to. A row whose step is no whole number
     is left out; of two rows for one step the later counts.
     """
-    table = read_rows(folder, METRICS, {"seed", "step", *needed})
-    at, seed = table.names.index("step"), table.names.index("seed")
-    if seed > at:
-        raise ValueError(f"{METRICS} does not say before the step which seed it is")
-    cells: dict[tuple[float, ...], dict[int, list[float]]] = {}
-    bad = table.bad
-    for row in table.rows:
-        values = [_number(x) for x in row]
-        key, step = tuple(map(_label, row[:at])), values[at]
-        known = np.isfinite(values[seed]) and not np.isnan(key).any()
-        if not (known and 0 < step < 2**53 and step == int(step)):
-            bad += 1
-            continue
-        cells.setdefault(key, {})[int(step)] = values
-    return [_cell(table.names, key, rows) for key, rows in cells.items()], bad
+    with open_rows(folder, METRICS, {"seed", "step", *needed}) as table:
+        at, seed = table.names.index("step"), table.names.index("seed")
+        if seed > at:
+            raise ValueError(f"{METRICS} does not say before the step which seed it is")
+        cells: dict[tuple[float, ...], array[float]] = {}
+        for row in table:
+            values = [number(x) for x in row]
+            key, step = tuple(map(_label, row[:at])), values[at]
+            known = np.isfinite(values[seed]) and not np.isnan(key).any()
+            if known and 0 < step < 2**53 and step == int(step):
+                cells.setdefault(key, array("d")).extend(values)
+            else:
+                table.bad += 1
+    return [_cell(table.names, key, rows) for key, rows in cells.items()], table.bad
 
 
-def _cell(names: list[str], key: tuple[float, ...], rows: dict[int, list[float]]) -> CellMetrics:
-    steps = sorted(rows)
-    block = np.array([rows[step] for step in steps])
-    columns = {name: block[:, i] for i, name in enumerate(names)}
+def _cell(names: list[str], key: tuple[float, ...], values: "array[float]") -> CellMetrics:
+    rows = np.array(values).reshape(-1, len(names))[::-1]
+    steps, last = np.unique(rows[:, names.index("step")], return_index=True)
+    columns = {name: rows[last, i] for i, name in enumerate(names)}
     labels = dict(zip(names, key, strict=False))
-    return CellMetrics(int(labels.pop("seed")), labels, np.array(steps, int), columns)
+    return CellMetrics(int(labels.pop("seed")), labels, steps.astype(int), columns)
 
 
 def read_timing(folder: Directory) -> list[tuple[int, float, float]]:
     """Step, seconds and environment steps per second after each period; empty if there is none."""
+    columns = ("step", "seconds", "steps_per_second")
     try:
-        table = read_rows(folder, TIMING, ("step", "seconds", "steps_per_second"))
+        with open_rows(folder, TIMING, columns) as table:
+            at = [table.names.index(name) for name in columns]
+            rows = [[number(row[i]) for i in at] for row in table]
     except FileNotFoundError:
         return []
-    rows = zip(*map(table.numbers, ("step", "seconds", "steps_per_second")), strict=True)
     return [(int(step), seconds, speed) for step, seconds, speed in rows if np.isfinite(step)]
 
 
@@ -132,7 +151,8 @@ def _label(text: str) -> float:
         return np.nan
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """NaN if it is empty, infinite, or no number."""
     try:
         value = float(text) if text else np.nan
     except ValueError:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tsallax.experiments.results import ABOUT, COLUMNS, Curve, read_table
+from tsallax.experiments.results import ABOUT, COLUMNS, Curve, read_provenance, read_table
 from tsallax.storage.files import Directory
-from tsallax.storage.run_folder import LONGEST, RUN, read_about
+from tsallax.storage.run_folder import RUN, read_about
 from tsallax.storage.tables import METRICS, read_metrics
 
 CUT = 300  # characters of a value that are shown
@@ -207,9 +207,7 @@ def clean(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def read_results(path: Path, name: str) -> Results:
     """A study's folder of `tsallax reproduce` or `tsallax sweep`."""
     with Directory(path) as folder:
-        about = json.loads(folder.read(ABOUT, LONGEST))
-    if not isinstance(about, dict) or not {"study", "title", "scale"} <= set(about):
-        raise ValueError(f"damaged {ABOUT}")
+        about = read_provenance(folder)
     curves = read_table(path / METRICS)
     if not curves:
         raise ValueError("no run is done yet")
