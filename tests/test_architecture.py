@@ -19,12 +19,22 @@ BELOW: dict[str, set[str]] = {
     "stats": set(),
     **{room: {"types"} for room in BESIDE},
     "policies": {"types"},
+    "export": {"types", "policies", "networks"},
     "operators": {"types", "policies"},
     "tabular": {"types", "policies", "operators"},
     "agents": {"types", "policies", "operators"} | BESIDE - {"storage"},
     "learners": {"types", "policies", "operators", "agents"} | BESIDE,
 }
-_under = {"types", "stats", "policies", "operators", "tabular", "agents", "learners"} | BESIDE
+_under = {
+    "types",
+    "stats",
+    "policies",
+    "operators",
+    "tabular",
+    "agents",
+    "learners",
+    "export",
+} | BESIDE
 for _room in ("training", "experiments", "report", "api", "cli", "__main__"):
     BELOW[_room] = set(_under)
     _under.add(_room)

@@ -258,7 +258,15 @@ def _model(run: Run, params: Params, cell: int) -> Model:
     names = [f"{n} = {run.cells[cell].numbers[n]:g}" for n in varied(run.config)]
     words = [f"seed {run.cells[cell].seed}", *names]
     title = f"{run.config.algo} on {run.config.env}, {', '.join(words)}"
-    return Model(run.agent, own, hp, run.observation, action_box=run.action_box, title=title)
+    return Model(
+        run.agent,
+        own,
+        hp,
+        run.observation,
+        action_box=run.action_box,
+        title=title,
+        config=run.config,
+    )
 
 
 def _field(name: str, value: Any) -> Any:

@@ -27,6 +27,7 @@ COMMANDS = {
     "watch": Command("tsallax.cli.watch", "show a run of another process"),
     "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
     "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
+    "export": Command("tsallax.cli.export", "a trained policy as an ONNX file"),
     "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
     "sweep": Command("tsallax.cli.sweep", "a study of your own: environments x algorithms x ..."),
     "tune": Command("tsallax.cli.tune", "search for settings that work on an environment"),

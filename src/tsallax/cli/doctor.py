@@ -21,6 +21,7 @@ EXTRAS = {  # purpose: the distributions, any of which will do
     "TensorBoard logs": ("tensorboardX",),
     "Weights & Biases logs": ("wandb",),
     "videos": ("imageio",),
+    "export to ONNX": ("onnxruntime",),
     "tests of the report page": ("playwright",),
 }
 

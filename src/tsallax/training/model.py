@@ -1,6 +1,7 @@
 """A trained policy in Stable-Baselines3's words, so that its `evaluate_policy` runs on it."""
 
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,6 +13,8 @@ from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import AnyAgent
 from tsallax.learners.rollout import draw_actions
 from tsallax.networks import Params
+from tsallax.storage.files import Directory
+from tsallax.training.config import Config
 from tsallax.types import Box, HParams
 
 
@@ -26,6 +29,7 @@ class Model:
         seed: of the draws from pi.
         action_box: the bounds of continuous actions.
         title: which run it is, for people.
+        config: the run's.
     """
 
     def __init__(
@@ -37,10 +41,11 @@ class Model:
         seed: int = 0,
         action_box: Box | None = None,
         title: str = "",
+        config: Config | None = None,
     ):
         self.agent, self.params, self.hp, self.action_box = agent, params, hp, action_box
         self._shape, self._dtype = observation.shape, observation.dtype
-        self._title = title
+        self._title, self._config = title, config
         self._random = np.random.default_rng(seed)
         look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
         self._look = lambda observations: look(params, observations, hp)
@@ -103,3 +108,21 @@ class Model:
         choose = jax.vmap(lambda x, u: agent.choose(self.params, x, self.hp, u, greedy))
         action = np.asarray(self.action_box.scale(np.asarray(choose(given, uniform))))
         return action.reshape(*batch, agent.dimensions)
+
+    def to_onnx(self, path: str | Path) -> float:
+        """Write the policy as an ONNX file: `observation` to `action_values` and `pi`, in batches.
+
+        What is written was run by onnxruntime first. Returns the largest difference of pi found.
+        """
+        from tsallax.training.onnx_file import checked_policy  # needs the extra `onnx`
+
+        if self._config is None:
+            raise ValueError("this model has no configuration: load it from a run's folder")
+        observation = jax.ShapeDtypeStruct(self._shape, self._dtype)
+        data, difference = checked_policy(
+            self._config, self.params, self.hp, observation, self.policy
+        )
+        path = Path(path)
+        with Directory(path.parent, create=True) as folder:
+            folder.write(path.name, data)
+        return difference

@@ -1,0 +1,30 @@
+"""`tsallax export`: a trained policy as an ONNX file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+def run(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    /,
+    out: Path = Path("policy.onnx"),
+    cell: int | None = None,
+    best: bool = False,
+    env: str = "",
+) -> int:
+    """Write a trained policy as ONNX: from observations to action values and pi.
+
+    Args:
+        folder: a run's folder.
+        out: the file.
+        cell: which of the `cells` of its run.json; if not given, the best one.
+        best: the weights with the best evaluation while it was trained, not the last ones.
+        env: the run's own environment, if it is `package:Name`, to allow that import.
+    """
+    from tsallax.api import load
+
+    difference = load(folder, cell, env=env, best=best).to_onnx(out)
+    print(f"{out}: pi differs from ours by {difference:.1g} at most, run by onnxruntime")
+    return 0
