@@ -15,7 +15,7 @@ DOCS := $(VENV)/.ready-docs
 DEV  := $(VENV)/.ready-dev
 
 .PHONY: help setup train test test-slow test-all faults check format bench bench-peers outside-check \
-  docs docs-figures reading-path clean
+  docs docs-figures reading-path release clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -84,5 +84,14 @@ docs-figures: $(CORE)  ## the figures of the docs, from results/ and the example
 reading-path: $(CORE)  ## how many files one reads to follow TAL from the command to the folder
 	$(BIN)/python tools/reading_path.py
 
+release: $(DEV)  ## wheel and sdist of this version, in dist/; the changelog must have its date
+	@test -z "$$(git status --porcelain)" || { echo "there are changes that are not committed"; exit 1; }
+	@version=$$($(BIN)/python -c 'import tsallax; print(tsallax.__version__)'); \
+	  grep -Eq "^## \[$$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$$" CHANGELOG.md || \
+	  { echo "CHANGELOG.md has no heading '## [$$version] - YYYY-MM-DD'"; exit 1; }
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	@ls dist
+
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .hypothesis build site src/*.egg-info
+	rm -rf $(VENV) $(PEERS) .pytest_cache .ruff_cache .hypothesis build dist site src/*.egg-info
