@@ -1,5 +1,6 @@
 """The sweep on a real Ray cluster of two nodes: the bits of a local one, whatever is killed."""
 
+import contextlib
 import os
 import random
 import signal
@@ -21,7 +22,9 @@ from tsallax.storage.files import Directory, open_below
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
 os.environ["RAY_AUTH_MODE"] = "disabled"
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # its warning of a change to come
-LONG = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace("320", "20_000")
+LONG = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace(
+    "steps = 320", "steps = 100_000\nsave_seconds = 0.3"
+)
 
 
 @pytest.fixture
@@ -74,17 +77,29 @@ def task_workers() -> list[int]:
     return found
 
 
+def newest(folder: Path) -> int:
+    """When a checkpoint was last written below the folder, in nanoseconds."""
+    times = [0]
+    for path in folder.glob("runs/*/checkpoints/*"):
+        with contextlib.suppress(OSError):  # removed since
+            times.append(path.stat().st_mtime_ns)
+    return max(times)
+
+
 @pytest.mark.slow
 def test_killed_workers_and_a_killed_node_lose_and_double_nothing(cluster, tmp_path):
     wanted, _ = carry_out(LONG, tmp_path / "local", Local(open_below(tmp_path, "logs")))
     draw, kills, over = random.Random(0), [], threading.Event()
 
     def meddle() -> None:
-        while len(kills) < 20 and not over.is_set():
-            time.sleep(draw.uniform(1, 4))
+        """Kill a worker at some moment after each checkpoint, however fast the machine is."""
+        while len(kills) < 20 and not over.wait(0.02):
+            if newest(tmp_path / "ray") <= (kills[-1] if kills else 0):
+                continue
+            time.sleep(draw.uniform(0, 0.5))
             if workers := task_workers():
                 os.kill(draw.choice(workers), signal.SIGKILL)
-                kills.append(time.monotonic())
+                kills.append(time.time_ns())
             if len(kills) == 8 and cluster.second is not None:
                 cluster.remove_node(cluster.second, allow_graceful=False)
                 cluster.second = None  # the first goes on alone
