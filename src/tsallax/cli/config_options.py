@@ -1,6 +1,7 @@
 """The options of `tsallax train`, in groups, from the declarations of `Config`."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Optional, get_args, get_origin
 
 import tyro
@@ -98,7 +99,7 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _group(name: str) -> type:
+def _group(name: str, others: Mapping[str, Any]) -> type:
     entries = []
     for field in FIELDS.values():
         if field.metadata["group"] != name:
@@ -107,7 +108,8 @@ def _group(name: str) -> type:
         metavar = "{" + ",".join(get_args(field.type)) + "}" if literal else None
         metavar = "{" + ",".join((*NAMED, "FILE")) + "}" if field.name == "preset" else metavar
         metavar = "{True,False}" if bool in (field.type, *get_args(field.type)) else metavar
-        hint = in_effect(field.name)
+        given = others.get(field.name, field.default)
+        hint = f"default: {_short(given)}" if field.name in others else in_effect(field.name)
         about = tyro.conf.arg(
             name=field.name.rstrip("_"),
             help=field.metadata["help"],
@@ -120,15 +122,15 @@ def _group(name: str) -> type:
         kind = _type_of(field)
         if field.default is None and get_origin(kind) is not Annotated:
             kind = Optional[kind]  # noqa: UP045 (a type that is known only at run time)
-        default = dataclasses.field(default=field.default)
+        default = dataclasses.field(default=given)
         entries.append((field.name, Annotated[kind, *marks], default))
     made = dataclasses.make_dataclass(name, entries, frozen=True)
     made.__doc__ = GROUPS[name]
     return made
 
 
-def config_options() -> type:
-    """A dataclass with a field for each group of options."""
-    groups = {name: _group(name) for name in GROUPS}
+def config_options(**others: Any) -> type:
+    """A dataclass with a field for each group of options; `others` are defaults of a command."""
+    groups = {name: _group(name, others) for name in GROUPS}
     entries = [(name, group, dataclasses.field(default=group())) for name, group in groups.items()]
     return dataclasses.make_dataclass("options", entries, frozen=True)

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -11,82 +11,126 @@ from rich.table import Table
 from tsallax.cli import check_counts, printable
 from tsallax.cli.config_options import config_options
 from tsallax.cli.display import duration
+from tsallax.spelling import counted
 from tsallax.training.config import Config
 
-Options: Any = config_options()
+if TYPE_CHECKING:
+    from tsallax.experiments.tune import Confirmed
+
+SEEDS = 4
+Options: Any = config_options(seeds=SEEDS)
+NOT_GIVEN = tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")
 SHOWN = 5  # of the best trials
 
 
 def run(
     options: Annotated[Options, tyro.conf.arg(name="")],  # pyright: ignore[reportInvalidTypeForm]
-    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")] = None,
+    out: Annotated[Path | None, NOT_GIVEN] = None,
     trials: int = 40,
-    width: int = 4,
+    width: int = 8,
+    confirm: int = 4,
+    confirm_seeds: int = 8,
     start: Annotated[tuple[str, ...], tyro.conf.arg(help_behavior_hint=" ")] = (),
+    space: Annotated[Path | None, NOT_GIVEN] = None,
+    shapes: bool = False,
 ) -> int:
     """Search for settings: several trials, each with all its seeds, as one program after another.
 
     Options that are given are fixed; the others that have a range are searched, starting from the
-    values that `tsallax train` would use. The same command again continues the search.
+    values that `tsallax train` would use. The best settings are trained again with other seeds, and
+    the one that is best then becomes a preset. The same command again continues the search.
 
     Args:
         options: The fields of a configuration, in groups.
         out: The folder of the search; tunes/ENV-ALGO if not given.
         trials: How many settings are tried in all.
         width: How many are tried side by side.
+        confirm: How many of the best are confirmed with other seeds; 0 for none.
+        confirm_seeds: With how many.
         start: Values to start from, such as beta=0.9, in the place of the preset's.
+        space: A TOML file of the options to search and their ranges, in the place of the usual.
+        shapes: Search shapes as well, such as the widths of the network; each is compiled.
     """
-    check_counts(trials=trials, width=width)
+    check_counts(trials=trials, width=width, confirm_seeds=confirm_seeds)
     try:
         from tsallax.experiments import tune
     except ImportError:
         raise ValueError("tune needs another package: pip install 'tsallax[tune]'") from None
     from tsallax._jaxlib import use_cache
+    from tsallax.experiments.tune_space import make_search
+    from tsallax.report.tuning import PICTURE, draw_search
     from tsallax.storage.files import Directory, lock
     from tsallax.training.driver import Interrupt
 
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})
-    search = tune.make_search(given, start)
+    search = make_search(given, start, space, shapes)
     base = search.base
     path = out or Path("tunes") / f"{base.env.replace('/', '-')}-{base.algo}"
     use_cache()
-    begin, console = time.monotonic(), Console()
+    begin = time.monotonic()
     with Directory(path, create=True) as folder, Interrupt() as interrupt:
         lock(folder)
         study = tune.open_study(folder, search)
-        print(printable(f"{base.algo} on {base.env}: {', '.join(search.space)}"))
+        print(
+            printable(
+                f"{base.algo} on {base.env}: {', '.join(n.rstrip('_') for n in search.space)}"
+            )
+        )
         if done := len(tune.finished(study)):
             print(f"{path}: {done} of {trials} trials are done")
-        while done < trials and not interrupt.asked:
+        whole = True
+        while whole and done < trials:
             batch = tune.ask(study, search, min(width, trials - done))
-            whole = tune.run_batch(
-                study, search, batch, lambda progress: None, lambda: interrupt.asked
-            )
-            if not whole:
-                break
-            best = tune.finished(study)[0]
-            done = len(tune.finished(study))
-            took = duration(time.monotonic() - begin)
-            print(f"{done} of {trials} trials   {took}   best {best.value or 0:.6g}", flush=True)
-        found = [trial for trial in tune.finished(study) if trial.value is not None]
+            whole = tune.run_batch(study, search, batch, lambda: interrupt.asked)
+            if whole:
+                done, best = len(tune.finished(study)), tune.finished(study)[0]
+                took = duration(time.monotonic() - begin)
+                print(
+                    f"{done} of {trials} trials   {took}   best {best.value or 0:.6g}", flush=True
+                )
+        if whole and confirm:
+            print(f"the best {confirm} again, with {confirm_seeds} other seeds", flush=True)
+            whole = tune.confirm(study, search, confirm, confirm_seeds, lambda: interrupt.asked)
+        note, found = "", [trial for trial in tune.finished(study) if trial.value is not None]
+        again = tune.confirmed(study, confirm_seeds)
         if found:
-            text = tune.preset_text(search, found[0], given)
-            folder.write(tune.PRESET, text.encode())
+            chosen = again[0].trial if again else found[0]
+            note = _note(chosen, again, base.seeds)
+            folder.write(tune.PRESET, tune.preset_text(search, chosen, given, note).encode())
+            folder.write(PICTURE, draw_search(study, search, again))
     if found:
-        console.print(_table(list(search.space), found[:SHOWN]))
-        print(f"the best as a preset: {path / tune.PRESET}")
-    if done < trials:
+        Console().print(_table(list(search.space), [one.trial for one in again], found, again))
+        print(f"{note}\nthe preset {path / tune.PRESET}\npicture    {path / PICTURE}")
+    if not whole:
         print("stopped: the same command continues")
         return 130
     return 0
 
 
-def _table(names: list[str], trials: list[Any]) -> Table:
+def _note(chosen: Any, again: list["Confirmed"], seeds: int) -> str:
+    """What the chosen trial reached."""
+    words = f"trial {chosen.number}, {chosen.value:.6g} in the search ({counted(seeds, 'seed')})"
+    if not again:
+        return f"{words}, not confirmed"
+    values = again[0].values
+    return f"{words}, {values.mean():.6g} with {counted(len(values), 'other seed')}"
+
+
+def _table(
+    names: list[str], chosen: list[Any], found: list[Any], again: list["Confirmed"]
+) -> Table:
+    """Those that were confirmed, best first, or the best of the search."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("trial", "value", *names):
-        table.add_column(name, justify="right")
-    for trial in trials:
-        values = [f"{trial.params[name]:.3g}" for name in names]
-        table.add_row(str(trial.number), f"{trial.value:.6g}", *values)
+    means = {one.trial.number: f"{one.values.mean():.6g}" for one in again}
+    for name in ("trial", "search", *(["confirmed"] if again else []), *names):
+        table.add_column(name.rstrip("_"), justify="right", overflow="fold")
+    for trial in chosen or found[:SHOWN]:
+        values = [_short(trial.params[name]) for name in names]
+        shown = [means[trial.number]] if again else []
+        table.add_row(str(trial.number), f"{trial.value:.6g}", *shown, *values)
     return table
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,94 +1,36 @@
-"""A search for settings: batches of trials, each batch one compiled program.
+"""A search for settings: batches of trials, each batch one compiled program per shape.
 
 A trial is one value for every option of the space, trained with every seed. Optuna proposes them.
+The best are trained again with other seeds before one of them is chosen.
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
 from jaxtyping import Float
-from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from tsallax.experiments.journal import Journal
-from tsallax.spelling import suggest
+from tsallax.experiments.tune_space import Search, as_field
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
-from tsallax.training.build import check_memory, make_run
-from tsallax.training.config import FIELDS, NUMBERS, ONLY, Config, to_json
-from tsallax.training.driver import Progress, Silent, periods
-from tsallax.training.given import with_preset_file
+from tsallax.training.build import Run, check_memory, make_run, shape_of
+from tsallax.training.config import Config, to_json
+from tsallax.training.driver import Silent, periods
+from tsallax.training.final import SHARE
+from tsallax.training.given import OPEN
 from tsallax.training.initial import start_from, take_initial
-from tsallax.training.options import Range
-from tsallax.training.resolve import resolve
+from tsallax.training.options import Choices
 
 PRESET = "best.toml"
 RANDOM = 8  # trials before the sampler learns from them
-Space = dict[str, Range]
-
-
-class Search(NamedTuple):
-    """What is searched: the settings to start from, and a range for each option of the space."""
-
-    base: Config  # resolved
-    space: Space
-
-    def start(self) -> dict[str, float]:
-        """The values of the first trial."""
-        return {name: _one(getattr(self.base, name)) for name in self.space}
-
-    def config(self, values: Mapping[str, float]) -> Config:
-        own = {n: (x,) if n in NUMBERS else x for n, x in values.items()}
-        return resolve(replace(self.base, **own))
-
-
-def make_search(given: Config, start: Sequence[str] = ()) -> Search:
-    """Every option that has a range, belongs to the learner and was not given.
-
-    `start` has values to start from, such as `beta=0.9`, in the place of the preset's.
-    """
-    wanted = with_preset_file(replace(given, **_parse(start)))
-    base = resolve(wanted)
-    if not wanted.eval_every:
-        base = resolve(replace(base, eval_every=-(-base.steps // 10)))
-    foreign = ONLY["replay" if base.learner == "parallel" else "parallel"]
-    ranges = {n: f.metadata["tune"] for n, f in FIELDS.items() if f.metadata["tune"]}
-    fixed = [n for n in ranges if getattr(given, n) is not None or n in foreign]
-    space = {n: _widen(x, getattr(base, n)) for n, x in ranges.items() if n not in fixed}
-    if not space:
-        raise ValueError("there is nothing to search: every option that has a range was given")
-    return Search(base, space)
-
-
-def _parse(words: Sequence[str]) -> dict[str, Any]:
-    found = {}
-    for word in words:
-        name, _, text = word.partition("=")
-        if name not in FIELDS or FIELDS[name].metadata["tune"] is None:
-            known = [n for n, field in FIELDS.items() if field.metadata["tune"]]
-            raise ValueError(f"start: {name!r} is not searched; {suggest(name, known)}")
-        try:
-            found[name] = (float(text),) if name in NUMBERS else float(text)
-        except ValueError:
-            raise ValueError(f"start: {word!r} is not NAME=NUMBER") from None
-    return found
-
-
-def _one(value: Any) -> float:
-    values = np.atleast_1d(value)
-    if len(values) > 1:
-        raise ValueError("a search starts from one value of each number, not from a grid")
-    return float(values[0])
-
-
-def _widen(found: Range, start: Any) -> Range:
-    """The range, with the value that the search starts from."""
-    value = _one(start)
-    return Range(min(found.low, value), max(found.high, value), found.log and value > 0)
+CONFIRMED = "confirmed"  # what the study notes beside its trials
+Asked = Callable[[], bool]
 
 
 def open_study(folder: Directory, search: Search) -> optuna.Study:
@@ -128,63 +70,36 @@ def ask(study: optuna.Study, search: Search, count: int) -> list[Trial]:
         seed=search.base.first_seed + begun, n_startup_trials=RANDOM, constant_liar=True
     )
     spread: dict[str, BaseDistribution] = {
-        n: FloatDistribution(x.low, x.high, log=x.log) for n, x in search.space.items()
+        n: CategoricalDistribution(x.values)
+        if isinstance(x, Choices)
+        else FloatDistribution(x.low, x.high, log=x.log)
+        for n, x in search.space.items()
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return [study.ask(spread) for _ in range(count)]
 
 
-def run_batch(
-    study: optuna.Study,
-    search: Search,
-    trials: list[Trial],
-    watch: Callable[[Progress], None],
-    asked: Callable[[], bool] = lambda: False,
-) -> bool:
-    """Train a batch, and tell the study what each trial was worth; False if it was stopped.
+class Worth:
+    """What each cell is worth, from the evaluations while it was trained."""
 
-    It ends early when the pruner has given up every trial, or when every cell has the return to
-    stop at.
-    """
-    first, *others = (search.config(trial.params) for trial in trials)
-    run = make_run(first, beside=others)
-    check_memory(run)
-    pruner = optuna.pruners.MedianPruner(n_startup_trials=RANDOM)
-    pruned, score, seen = np.zeros(len(trials), bool), np.full(len(trials), np.nan), Reached(run)
-    for progress in periods(run, start_from(run, take_initial(run)), Silent()):
-        watch(progress)
-        if progress.evaluation is not None:
-            returns = progress.evaluation.mean(-1)
-            seen.add(progress.period.step, returns)
-            score = np.nan_to_num(returns, nan=-1e9).reshape(len(trials), -1).mean(-1)
-            for i, trial in enumerate(trials):
-                trial.report(float(score[i]), progress.period.step)
-                record = study.get_trials(deepcopy=False)[trial.number]
-                pruned[i] |= pruner.prune(study, record)
-        if asked():
-            return False
-        if pruned.all() and not progress.last:
-            for trial in trials:
-                study.tell(trial, state=TrialState.PRUNED)
-            return True
-    values = score if first.stop_at is None else -seen.cost().reshape(len(trials), -1).mean(-1)
-    for trial, value in zip(trials, values, strict=True):
-        study.tell(trial, float(value))
-    return True
-
-
-class Reached:
-    """When each cell first had the return to stop at, and how far the others were from it."""
-
-    def __init__(self, run: Any):
+    def __init__(self, run: Run):
         self.goal, self.steps = run.config.stop_at, run.config.steps
         self.best, self.when = np.full(len(run.cells), -np.inf), np.full(len(run.cells), -1)
+        self.seen: list[tuple[int, np.ndarray]] = []  # step, and returns of the cells
 
     def add(self, step: int, returns: Float[np.ndarray, "cells"]) -> None:
+        self.seen.append((step, np.nan_to_num(returns, nan=-1e9)))
         self.best = np.fmax(self.best, returns)
         if self.goal is not None:
             self.when = np.where((self.when < 0) & (self.best >= self.goal), step, self.when)
+
+    def value(self) -> Float[np.ndarray, "cells"]:
+        """The mean return of the evaluations in the last fifth; with a goal, minus the cost."""
+        if self.goal is not None:
+            return -self.cost()
+        last = [returns for step, returns in self.seen if step > (1 - SHARE) * self.steps]
+        return np.mean(last or [self.seen[-1][1]], 0)
 
     def cost(self) -> Float[np.ndarray, "cells"]:
         """The step; for a cell that never had it, between one and two times all steps."""
@@ -192,18 +107,117 @@ class Reached:
         return np.where(self.when >= 0, self.when, self.steps * (2 - 1 / (1 + short)))
 
 
-def preset_text(search: Search, trial: FrozenTrial, given: Config) -> str:
+def run_batch(
+    study: optuna.Study, search: Search, trials: Sequence[Trial], asked: Asked = lambda: False
+) -> bool:
+    """Train a batch, and tell the study what each trial was worth; False if it was stopped.
+
+    Trials of one shape are one program. It ends early when the pruner has given up all of them, or
+    when every cell has the return to stop at.
+    """
+    shapes: dict[Config, list[Trial]] = {}
+    for trial in trials:
+        shapes.setdefault(shape_of(search.config(trial.params)), []).append(trial)
+    return all(_run_shape(study, search, alike, asked) for alike in shapes.values())
+
+
+def _run_shape(study: optuna.Study, search: Search, trials: list[Trial], asked: Asked) -> bool:
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=RANDOM)
+    pruned = np.zeros(len(trials), bool)
+
+    def report(number: int, scores: Float[np.ndarray, "trials seeds"]) -> bool:
+        for i, trial in enumerate(trials):
+            trial.report(float(scores[i].mean()), number)
+            record = study.get_trials(deepcopy=False)[trial.number]
+            pruned[i] |= pruner.prune(study, record)
+        return bool(pruned.all())
+
+    values = _train([search.config(trial.params) for trial in trials], report, asked)
+    if values is None:
+        return False
+    for i, trial in enumerate(trials):
+        if len(values):
+            study.tell(trial, float(values[i].mean()))
+        else:
+            study.tell(trial, state=TrialState.PRUNED)
+    return True
+
+
+def _train(
+    configs: Sequence[Config], report: Callable[[int, Any], bool], asked: Asked
+) -> Float[np.ndarray, "configs seeds"] | None:
+    """What each is worth with each seed: empty if `report` gave them up, None if stopped."""
+    run = make_run(configs[0], beside=configs[1:])
+    check_memory(run)
+    worth, count = Worth(run), len(configs)
+    for progress in periods(run, start_from(run, take_initial(run)), Silent()):
+        if asked():
+            return None
+        if progress.evaluation is not None:
+            worth.add(progress.period.step, progress.evaluation.mean(-1))
+            done = report(len(worth.seen), worth.seen[-1][1].reshape(count, -1))
+            if done and not progress.last:
+                return np.empty((0, 0))
+    return worth.value().reshape(count, -1)
+
+
+class Confirmed(NamedTuple):
+    """A trial that was trained again with other seeds."""
+
+    trial: FrozenTrial
+    values: Float[np.ndarray, "seeds"]
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return float(self.values.std(ddof=1) / np.sqrt(len(self.values)))
+
+
+def confirm(
+    study: optuna.Study, search: Search, count: int, seeds: int, asked: Asked = lambda: False
+) -> bool:
+    """Train the best trials again, with seeds that no trial had; False if it was stopped."""
+    known = {one.trial.number for one in confirmed(study, seeds)}
+    best = [t for t in finished(study) if t.value is not None][:count]
+    fresh = {"first_seed": search.base.first_seed + search.base.seeds, "seeds": seeds}
+    shapes: dict[Config, list[tuple[int, Config]]] = {}
+    for trial in best:
+        config = replace(search.config(trial.params), **fresh)
+        if trial.number not in known:
+            shapes.setdefault(shape_of(config), []).append((trial.number, config))
+    for alike in shapes.values():
+        numbers, configs = zip(*alike, strict=True)
+        values = _train(configs, lambda *_: False, asked)
+        if values is None:
+            return False
+        rows = {
+            f"{number} x {seeds}": row.tolist() for number, row in zip(numbers, values, strict=True)
+        }
+        study.set_user_attr(CONFIRMED, {**study.user_attrs.get(CONFIRMED, {}), **rows})
+    return True
+
+
+def confirmed(study: optuna.Study, seeds: int) -> list[Confirmed]:
+    """The trials that were confirmed with so many seeds, best first."""
+    rows = study.user_attrs.get(CONFIRMED, {})
+    trials = {f"{trial.number} x {seeds}": trial for trial in finished(study)}
+    found = [Confirmed(trials[name], np.array(x)) for name, x in rows.items() if name in trials]
+    return sorted(found, key=lambda one: -one.values.mean())
+
+
+def preset_text(search: Search, trial: FrozenTrial, given: Config, note: str) -> str:
     """The options of a trial as a preset file: a flat table in TOML."""
-    names = [n for n in FIELDS if n not in ("env", "preset") and FIELDS[n].default is None]
+    names = [n for n in OPEN if n != "preset"]
     kept = {n: getattr(given, n) for n in names if getattr(given, n) is not None}
     base = {n: getattr(search.base, n) for n in ("preset", "learner", "steps")}
-    found = {**base, **kept, **trial.params}
-    lines = [f"{name} = {_toml(value)}" for name, value in found.items()]
-    what = f"# {search.base.algo} on {search.base.env}: trial {trial.number}, {trial.value:.6g}\n"
-    return what + "\n".join(lines) + "\n"
+    searched = {name: as_field(name, x) for name, x in trial.params.items()}
+    lines = [f"{name} = {_toml(value)}" for name, value in {**base, **kept, **searched}.items()]
+    return f"# {search.base.algo} on {search.base.env}: {note}\n" + "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float):
+        return _toml(value[0])
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, bool | str):

@@ -13,6 +13,7 @@ from tsallax.training.options import (
     NOT_NEGATIVE,
     POSITIVE,
     SHARE,
+    Choices,
     Range,
     number,
     option,
@@ -102,7 +103,8 @@ class Config:
     acting: Literal["pi", "argmax"] = option(
         "algorithm", "Epsilon-greedy over pi, or over argmax Q."
     )
-    batch: int = option("algorithm", "Transitions per update.", rule=AT_LEAST_ONE)
+    batch: int = option("algorithm", "Transitions per update.", rule=AT_LEAST_ONE,
+                        tune=Choices((32, 64, 128)))
     buffer: int = option("algorithm", "Transitions kept, of each seed.", rule=AT_LEAST_ONE)
     train_period: int = option("algorithm", "Environment steps between updates (C).",
                                rule=AT_LEAST_ONE)
@@ -116,9 +118,10 @@ class Config:
                                 "reported as they are.")
     sal_draw: Literal["update", "sample"] = option("algorithm", "How often SAL draws its beta.")
 
-    num_envs: int = option("algorithm", "Parallel: environments of each seed.", rule=AT_LEAST_ONE)
+    num_envs: int = option("algorithm", "Parallel: environments of each seed.", rule=AT_LEAST_ONE,
+                           tune=Choices((8, 16, 32)))
     rollout: int = option("algorithm", "Parallel: steps of each environment between rounds of "
-                          "learning.", rule=AT_LEAST_ONE)
+                          "learning.", rule=AT_LEAST_ONE, tune=Choices((16, 32, 64)))
     epochs: int = option("algorithm", "Parallel: passes over a rollout.", rule=AT_LEAST_ONE)
     minibatches: int = option("algorithm", "Parallel: updates per pass.", rule=AT_LEAST_ONE)
     frozen_bonus: bool = option("algorithm", "Parallel: the bonus by a frozen copy of the network.")
@@ -139,7 +142,8 @@ class Config:
                                    "advantage is taken from.", rule=AT_LEAST_ONE)
 
     network: Network = option("network", "Network; `own` is given in Python.")
-    hidden: tuple[int, ...] = option("network", "Widths of the fully connected layers.")
+    hidden: tuple[int, ...] = option("network", "Widths of the fully connected layers.",
+                                     tune=Choices(((64, 64), (128, 128), (256, 256))))
     head: Literal["scalar", "quantile"] = option(
         "network", "Action values, or quantiles of returns."
     )

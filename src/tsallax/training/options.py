@@ -21,6 +21,12 @@ class Range(NamedTuple):
     log: bool = False  # evenly in its logarithm
 
 
+class Choices(NamedTuple):
+    """Which values `tsallax tune` tries of a shape, if it is asked to search shapes."""
+
+    values: tuple[Any, ...]
+
+
 def option(
     group: str,
     help: str,  # noqa: A002 (as the field calls it)
@@ -28,7 +34,7 @@ def option(
     rule: Rule | None = None,
     grid: bool = False,
     aliases: tuple[str, ...] = (),
-    tune: Range | None = None,
+    tune: Range | Choices | None = None,
 ) -> Any:
     """A field of `Config`.
 

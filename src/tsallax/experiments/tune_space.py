@@ -1,0 +1,161 @@
+"""What a search for settings looks for: the options, and where each of them may lie."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tsallax.operators.table import ACTOR_CRITICS
+from tsallax.spelling import suggest
+from tsallax.training.config import FIELDS, NUMBERS, ONLY, Config
+from tsallax.training.given import OPEN, field_value, with_preset_file
+from tsallax.training.options import Choices, Range
+from tsallax.training.resolve import EVALUATIONS, resolve
+
+Space = dict[str, Range | Choices]
+EPISODES = 10  # of each evaluation of each seed
+GROUPS = ("algorithm", "network")  # of the options that can be searched
+
+
+class Search(NamedTuple):
+    """What is searched: the settings to start from, and a range for each option of the space."""
+
+    base: Config  # resolved
+    space: Space
+
+    def start(self) -> dict[str, Any]:
+        """The values of the first trial."""
+        return {name: _one(name, getattr(self.base, name)) for name in self.space}
+
+    def config(self, values: Mapping[str, Any]) -> Config:
+        """A trial's."""
+        return resolve(replace(self.base, **{n: as_field(n, x) for n, x in values.items()}))
+
+
+def make_search(
+    given: Config, start: Sequence[str] = (), file: Path | None = None, shapes: bool = False
+) -> Search:
+    """Every option that has a range, belongs to the learner and was not given.
+
+    Args:
+        given: what is fixed; None where it is not given.
+        start: values to start from, such as `beta=0.9`, in the place of the preset's.
+        file: a table of options and their ranges, which is then the whole space.
+        shapes: search the options that have choices as well. Each shape is a program of its own.
+    """
+    wanted = with_preset_file(replace(given, **_parse(start)))
+    base = resolve(wanted)
+    if not wanted.eval_every:
+        base = resolve(replace(base, eval_every=-(-base.steps // EVALUATIONS)))
+    if wanted.eval_episodes is None:  # four evaluations count, of every seed
+        base = replace(base, eval_episodes=EPISODES)
+    known = _searchable(base)
+    if file is not None:
+        space = _read_space(file, known)
+        if fixed := [n for n in space if getattr(given, n) is not None]:
+            raise ValueError(f"{file}: {fixed[0]} is given and searched: leave one of them out")
+    else:
+        declared = {n: FIELDS[n].metadata["tune"] for n in known if FIELDS[n].metadata["tune"]}
+        kinds = (Range, Choices) if shapes else (Range,)
+        space = {
+            n: where
+            for n, where in declared.items()
+            if isinstance(where, kinds) and getattr(given, n) is None
+        }
+    space = {n: _widen(n, where, getattr(base, n)) for n, where in space.items()}
+    if not space:
+        raise ValueError("there is nothing to search: every option that has a range was given")
+    search = Search(base, space)
+    for name, where in space.items():  # refused now, not after an hour
+        for value in where.values if isinstance(where, Choices) else where[:2]:
+            search.config({name: value})
+    return search
+
+
+def as_field(name: str, value: Any) -> Any:
+    """A value of the search as the configuration has it."""
+    if name == "hidden":
+        return tuple(map(int, value.split()))
+    return (float(value),) if name in NUMBERS else value
+
+
+def _searchable(base: Config) -> list[str]:
+    """The options of the algorithm and the network that this run has."""
+    kind = "value agent" if base.algo in ACTOR_CRITICS else "actor-critic"
+    foreign = {*ONLY["replay" if base.learner == "parallel" else "parallel"], *ONLY[kind]}
+    return [
+        n
+        for n in OPEN
+        if FIELDS[n].metadata["group"] in GROUPS
+        and n not in foreign
+        and getattr(base, n) is not None
+    ]
+
+
+def _read_space(file: Path, known: Sequence[str]) -> Space:
+    """`NAME = {low = 0.1, high = 1.0, log = true}`, or `NAME = {choices = [...]}`."""
+    try:
+        table = tomllib.loads(file.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file}: {error}") from None
+    space: Space = {}
+    for name, about in table.items():
+        if name not in known:
+            raise ValueError(f"{file}: {name!r} cannot be searched; {suggest(name, known)}")
+        try:
+            space[name] = _read_range(name, about)
+        except (TypeError, ValueError, KeyError):
+            raise ValueError(
+                f"{file}: {name} must be {{low = ..., high = ..., log = true or false}}, or "
+                "{choices = [...]}"
+            ) from None
+        if isinstance(space[name], Range) and FIELDS[name].type is int:
+            raise ValueError(f"{file}: {name} is a whole number: give it choices")
+    return space
+
+
+def _read_range(name: str, about: Any) -> Range | Choices:
+    if set(about) == {"choices"} and about["choices"]:
+        return Choices(tuple(_one(name, field_value(name, x)) for x in about["choices"]))
+    low, high, log = float(about["low"]), float(about["high"]), about.get("log", False)
+    if set(about) - {"low", "high", "log"} or not low < high or (log and low <= 0):
+        raise ValueError
+    return Range(low, high, bool(log))
+
+
+def _parse(words: Sequence[str]) -> dict[str, Any]:
+    found = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        if name not in FIELDS or not isinstance(FIELDS[name].metadata["tune"], Range):
+            known = [n for n, field in FIELDS.items() if isinstance(field.metadata["tune"], Range)]
+            raise ValueError(f"start: {name!r} is not searched; {suggest(name, known)}")
+        try:
+            found[name] = (float(text),) if name in NUMBERS else float(text)
+        except ValueError:
+            raise ValueError(f"start: {word!r} is not NAME=NUMBER") from None
+    return found
+
+
+def _one(name: str, value: Any) -> Any:
+    """As the search has it: a number, a word, or the widths of layers in one word."""
+    if name == "hidden":
+        return " ".join(map(str, value))
+    if name not in NUMBERS:
+        return value
+    values = np.atleast_1d(value)
+    if len(values) > 1:
+        raise ValueError("a search starts from one value of each number, not from a grid")
+    return float(values[0])
+
+
+def _widen(name: str, where: Range | Choices, start: Any) -> Range | Choices:
+    """With the value that the search starts from."""
+    value = _one(name, start)
+    if isinstance(where, Choices):
+        found = tuple(_one(name, x) if isinstance(x, tuple) else x for x in where.values)
+        return Choices(found if value in found else (*found, value))
+    return Range(min(where.low, value), max(where.high, value), where.log and value > 0)
