@@ -18,12 +18,14 @@ GENERAL: dict[str, Settings] = {
 TUNED: dict[str, Settings] = {
     "CartPole-v1": {"parallel": {"steps": 300_000, "eval_episodes": 100}},
     "Acrobot-v1": {"parallel": {"steps": 500_000, "eval_episodes": 100}},
-    "LunarLander-v3": {"parallel": {"steps": 500_000, "eval_episodes": 20}},
+    "LunarLander-v3": {"parallel": {"steps": 1_000_000, "eval_episodes": 20}},
     # rl-zoo's settings for DQN: random actions hardly ever reach the flag, so that what does has to
-    # be replayed.
+    # be replayed. Episodes are longer than Gymnasium's 200 steps, which are too few for random
+    # actions; a time limit is no termination, so this changes where episodes begin, not the values.
     "MountainCar-v0": {
         "replay": {
             "steps": 120_000,
+            "time_limit": 1000,
             "beta": (0.3,),
             "gamma": (0.98,),
             "learning_rate": (4e-3,),
