@@ -34,9 +34,10 @@ $(VENV)/.ready-%: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[$*]'
 	@touch $@
 
-train: $(CORE)  ## train TAL on CartPole until it is solved, and say where the picture is
-	$(BIN)/tsallax train CartPole-v1 --algo tal --learner parallel --steps 3e5 \
-	  --stop-at 495 --eval-episodes 100 --out runs/cartpole-tal-$$(date +%Y%m%d-%H%M%S)
+train: RUN := runs/cartpole-$(shell date +%Y%m%d-%H%M%S)
+train: $(CORE)  ## train TAL on CartPole until it is solved, and film it: curves.png, play.gif
+	$(BIN)/tsallax train CartPole-v1 --stop-at 495 --out $(RUN)
+	$(BIN)/tsallax play $(RUN) --best --out $(RUN)/play.gif
 
 test: $(TEST)  ## the default test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(OPTIONS)

@@ -4,13 +4,11 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import tyro
 
 from tsallax.cli import printable
 from tsallax.cli.config_options import config_options
 from tsallax.cli.display import Display, duration, title
-from tsallax.spelling import counted
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]
@@ -43,7 +41,7 @@ def run(
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.config import to_json
     from tsallax.training.driver import Interrupt, train_into
-    from tsallax.training.final import folder_scores, in_words
+    from tsallax.training.final import evaluation_in_words, folder_scores, in_words
 
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})
@@ -82,8 +80,7 @@ def run(
     with Directory(path) as folder:
         print(f"{what}: {end.status} after {took}, {in_words(folder_scores(folder))}")
     if end.evaluation is not None:
-        episodes = counted(end.evaluation.size, "episode")
-        print(f"evaluation: return {np.nanmean(end.evaluation):.1f} over {episodes}")
+        print(f"evaluation: {evaluation_in_words(config.env, end.evaluation)}")
     print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
     if end.status == "stopped":
         print(f"to resume: tsallax train --resume {path}")

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
 
 from tsallax.experiments.exact_tests import Sample, Sentence
 from tsallax.experiments.results import Curve, select
+from tsallax.training.final import solved_return
 
 NAMES = {
     "tsallis-dqn": "Tsallis-DQN", "mt-dqn": "MT-DQN", "tal": "TAL", "mdqn": "MDQN",
@@ -153,9 +153,7 @@ class Scale:
         """The returns that are 0 and 1 on the scale of scores."""
         if env not in self.random:
             raise Missing(f"no runs of random actions on {env}: tsallax reproduce random")
-        spec = gymnasium.registry.get(env)
-        threshold = spec.reward_threshold if spec is not None else None
-        solved = REFERENCE.get(env, threshold)
+        solved = REFERENCE.get(env, solved_return(env))
         if solved is None:
             raise Missing(f"{env} has no return that counts as solved")
         return self.random[env], float(solved)

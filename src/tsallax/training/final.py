@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from tsallax.spelling import counted
 from tsallax.storage.files import Directory
 from tsallax.storage.tables import read_metrics
 
@@ -53,6 +55,24 @@ def best_cell(path: Path) -> int:
     with Directory(path) as folder:
         scores = folder_scores(folder)
     return int(np.argmax(np.nan_to_num(scores, nan=-np.inf))) if len(scores) else 0
+
+
+def solved_return(env: str) -> float | None:
+    """The mean return from which on an environment counts as solved, where Gymnasium names one."""
+    spec = gymnasium.registry.get(env)
+    return None if spec is None else spec.reward_threshold
+
+
+def evaluation_in_words(env: str, returns: Float[np.ndarray, "cells episodes"]) -> str:
+    """The mean over all episodes, and how many cells have solved the environment."""
+    text = f"return {np.nanmean(returns):.1f} over {counted(returns.size, 'episode')}"
+    enough = solved_return(env)
+    if enough is None:
+        return text
+    solved = int((returns.mean(1) >= enough).sum())
+    if len(returns) > 1:
+        return f"{text}, {solved} of {len(returns)} solved ({enough:g} or more)"
+    return f"{text}, {'solved' if solved else 'not solved'} ({enough:g} or more)"
 
 
 def in_words(scores: Float[np.ndarray, "*cells"]) -> str:
