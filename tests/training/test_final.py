@@ -14,4 +14,6 @@ def test_an_evaluation_says_what_is_solved():
         "return 490.0 over 2 episodes, solved (475 or more)",
         "return 470.0 over 2 episodes, not solved (475 or more)",
     ]
+    lander = evaluation_in_words("LunarLander-v3", returns[:1])
+    assert lander == "return 490.0 over 2 episodes, solved (200 or more)"
     assert evaluation_in_words("MinAtar/Breakout", returns) == "return 480.0 over 4 episodes"

@@ -60,7 +60,8 @@ def best_cell(path: Path) -> int:
 def solved_return(env: str) -> float | None:
     """The mean return from which on an environment counts as solved, where Gymnasium names one."""
     spec = gymnasium.registry.get(env)
-    return None if spec is None else spec.reward_threshold
+    threshold = None if spec is None else spec.reward_threshold
+    return None if threshold is None else float(threshold)
 
 
 def evaluation_in_words(env: str, returns: Float[np.ndarray, "cells episodes"]) -> str:
