@@ -250,7 +250,8 @@ def test_seeds_to_decide():
     assert verdicts.seeds_to_decide([refuted] * 3, primary=True, now=5) == 15
     even = tests.learns(sample(1, 0, 1, 0))
     assert verdicts.seeds_to_decide([even], primary=True, now=5) is None
-    assert verdicts.seeds_to_decide([unanimous], primary=True, now=30) is None
+    assert verdicts.seeds_to_decide([unanimous], primary=True, now=30) == 50
+    assert verdicts.seeds_to_decide([unanimous], primary=True, now=verdicts.FAR) is None
 
 
 def test_the_smallest_effects_at_thirty_seeds_that_the_docstring_states():

@@ -147,6 +147,7 @@ def c12() -> Iterator[Reading]:
             min(one.seeds, two.seeds),
             max(one.steps, two.steps),
             least_learned,
+            hours=one.hours + two.hours,
         )
 
     yield Reading("KungFuMaster and the four games", both)

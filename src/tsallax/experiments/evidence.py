@@ -61,6 +61,7 @@ class Measured(NamedTuple):
     steps: int  # of the longest
     best: tuple[str, float]  # the best sample and its mean score: has anything been learned?
     notes: tuple[str, ...] = ()
+    hours: float = 0.0  # core hours that one more seed of every sample takes
 
 
 def measured(
@@ -77,6 +78,7 @@ def measured(
         max(sample.steps for sample in samples),
         best or max(((s.name, s.mean) for s in samples), key=lambda pair: pair[1]),
         tuple(notes),
+        sum(sample.hours for sample in samples),
     )
 
 
@@ -88,17 +90,26 @@ class Gaps(NamedTuple):
 
 
 class Scale:
-    """The tables of one scale by study, and the returns of random play by environment."""
+    """The tables of one scale by study, and the returns of random play by environment.
+
+    `rates` are the core hours of an environment step in each study, as far as they are known.
+    """
 
     def __init__(
-        self, name: str, tables: Mapping[str, Sequence[Curve]], random: Mapping[str, float]
+        self,
+        name: str,
+        tables: Mapping[str, Sequence[Curve]],
+        random: Mapping[str, float],
+        rates: Mapping[str, float] | None = None,
     ):
-        self.name, self.tables, self.random = name, tables, random
+        self.name, self.tables, self.random, self.rates = name, tables, random, rates or {}
 
     def sample(self, study: str, env: str, algo: str, **labels: Any) -> Sample:
         """The scores of a setting's runs on one environment."""
         curve = self.curve(study, env, algo, **labels)
-        return Sample(NAMES.get(algo, algo), (self._scores(curve),), int(curve.steps[-1]))
+        steps = int(curve.steps[-1])
+        hours = steps * self.rates.get(study, 0.0)
+        return Sample(NAMES.get(algo, algo), (self._scores(curve),), steps, hours)
 
     def games(self, study: str, algo: str, only: str = "") -> Sample:
         """The scores of an algorithm's runs on every game of a study, or on one."""
@@ -107,7 +118,8 @@ class Scale:
             raise NotRun(f"no runs of {study}" + (f" on {only}" if only else ""))
         samples = [self.sample(study, env, algo) for env in found]
         strata = tuple(stratum for sample in samples for stratum in sample.strata)
-        return Sample(samples[0].name, strata, max(sample.steps for sample in samples))
+        steps, hours = max(s.steps for s in samples), sum(s.hours for s in samples)
+        return Sample(samples[0].name, strata, steps, hours)
 
     def best(self, study: str, env: str) -> tuple[str, float]:
         """The highest mean score of any setting of a study on an environment, and whose it is."""
@@ -170,15 +182,22 @@ class Scale:
 
 
 class Evidence:
-    """The tables of several scales: `{scale: {study: curves}}`."""
+    """The tables of several scales, `{scale: {study: curves}}`, and what a step of them took."""
 
-    def __init__(self, tables: Mapping[str, Mapping[str, Sequence[Curve]]]):
-        self.tables = tables
+    def __init__(
+        self,
+        tables: Mapping[str, Mapping[str, Sequence[Curve]]],
+        rates: Mapping[str, Mapping[str, float]] | None = None,
+    ):
+        self.tables, self.rates = tables, rates or {}
 
     @cached_property
     def scales(self) -> list[Scale]:
         random = self.random_play()
-        return [Scale(name, tables, random) for name, tables in self.tables.items()]
+        return [
+            Scale(name, tables, random, self.rates.get(name))
+            for name, tables in self.tables.items()
+        ]
 
     def random_play(self) -> dict[str, float]:
         """The mean return of random actions, from the longest runs of any scale."""

@@ -40,6 +40,7 @@ class Sample(NamedTuple):
     name: str
     strata: tuple[np.ndarray, ...]
     steps: int = 0  # length of the runs
+    hours: float = 0.0  # core hours that one more seed takes, on all environments together
 
     @property
     def seeds(self) -> int:

@@ -9,6 +9,7 @@ from tsallax.experiments.exact_tests import LEARNED, PValues
 from tsallax.experiments.readings import Reading
 from tsallax.experiments.verdicts import (
     FAMILY,
+    FAR,
     FEWEST_SEEDS,
     HOLDS,
     MOST_SEEDS,
@@ -127,6 +128,17 @@ def _too_little(found: Measured) -> str:
     return ""
 
 
+def _needed(found: Measured, primary: bool) -> str:
+    """How many seeds a verdict would take, and how many core hours more."""
+    seeds = seeds_to_decide(found.sentences, primary, found.seeds)
+    if seeds is None:
+        return f"more than {FAR} seeds needed"
+    planned = "" if seeds <= MOST_SEEDS else f", of which {MOST_SEEDS} are planned"
+    hours = (seeds - found.seeds) * found.hours
+    more = f", {hours:.2g} core hours more" if hours else ""
+    return f"about {seeds} seeds needed{planned}{more}"
+
+
 def _identity(claim: Claim) -> Finding:
     assert claim.identity is not None
     found = claim.identity()
@@ -141,8 +153,6 @@ def remark(finding: Finding) -> str:
     if finding.reason or found is None:
         return finding.reason
     if finding.verdict == OPEN:
-        seeds = seeds_to_decide(found.sentences, finding.primary, found.seeds)
-        needed = f"about {seeds}" if seeds else f"more than {MOST_SEEDS}"
-        return f"not significant; {needed} seeds needed"
+        return f"not significant; {_needed(found, finding.primary)}"
     factor = correction(found.seeds, finding.primary)
     return "hangs on one run" if hangs_on_one_run(found.sentences, factor) else ""

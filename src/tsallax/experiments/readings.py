@@ -49,7 +49,8 @@ WEIGHTS = (TEXT, Choice(weight="1"))
 POLICIES = tuple(Choice(policy, weight=w) for policy in ("paper", "exact") for w in ("alpha", "1"))
 FORMULAS = (Choice("literal"), Choice("printed"))
 LIBRARIES = (Choice(choices="sb3"), Choice(choices="zoo"))
-COLUMNS = ("paper", "literal", "printed", "exact", "sb3", "zoo", "weight 1")
+PARALLEL = "parallel"  # the column of the parallel learner, in the place of Algorithm 1's replay
+COLUMNS = ("paper", "literal", "printed", "exact", "sb3", "zoo", "weight 1", PARALLEL)
 
 
 class Reading(NamedTuple):
@@ -134,6 +135,7 @@ def action_gaps(policy: str) -> Reading:
             max(part.steps for part in compared),
             min((part.best for part in compared), key=lambda best: best[1]),
             tuple(notes),
+            sum(part.hours for part in parts),
         )
 
     return Reading(f"{CARTPOLE}, each q, {policy}", measure, Choice(policy).column)
@@ -167,11 +169,13 @@ def of_games(
 ) -> Iterator[Reading]:
     """All games of a figure together, and those that are named one by one."""
 
-    def measure(at: Scale, env: str = "") -> Measured:
-        samples = [at.games(figure, algo, env) for algo in algos]
-        games = ", ".join(name.rpartition("/")[2] for name in at.environments(figure))
+    def measure(at: Scale, study: str, env: str = "") -> Measured:
+        samples = [at.games(study, algo, env) for algo in algos]
+        games = ", ".join(name.rpartition("/")[2] for name in at.environments(study))
         return measured(says(*samples), samples, notes=() if env else (f"games: {games}",))
 
-    yield Reading("all games together", measure, TEXT.column)
-    for name in names:
-        yield Reading(name, partial(measure, env=f"MinAtar/{name}"))
+    learners = ((figure, "", TEXT.column), ("minatar", ", parallel learner", PARALLEL))
+    for study, words, column in learners if names else learners[:1]:
+        yield Reading(f"all games together{words}", partial(measure, study=study), column)
+        for name in names:
+            yield Reading(f"{name}{words}", partial(measure, study=study, env=f"MinAtar/{name}"))

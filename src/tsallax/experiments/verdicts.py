@@ -47,6 +47,7 @@ GROUP = 5  # seeds that are added at a time
 PRIMARY_SHARES = (0.1, 0.5, 0.1, 0.1, 0.1, 0.1)  # of the level, for 5, 10, ..., 30 seeds
 EXPLORATORY_SHARES = (0.65, 0.07, 0.07, 0.07, 0.07, 0.07)
 MOST_SEEDS = GROUP * len(PRIMARY_SHARES)
+FAR = 1000  # seeds up to which one asks how many a verdict would take
 FAMILY = 12  # claims that share the level, C1 to C12
 POWER = 0.8
 
@@ -123,10 +124,12 @@ def hangs_on_one_run(sentences: Sequence[Sentence], factor: float) -> bool:
 def seeds_to_decide(sentences: Sequence[Sentence], primary: bool, now: int) -> int | None:
     """The seeds per sample, more than `now`, with which a verdict has a chance of POWER.
 
-    The effects and spreads are those of the runs at hand, so this is a rough guide. None if more
-    than MOST_SEEDS are needed.
+    The effects and spreads are those of the runs at hand, so this is a rough guide. Beyond
+    MOST_SEEDS there is no look to come: the number is what it would take if the last one were
+    there. None if more than FAR are needed.
     """
-    for seeds in range(GROUP * (now // GROUP + 1), MOST_SEEDS + 1, GROUP):
+    planned, beyond = range(GROUP, MOST_SEEDS + 1, GROUP), range(50, FAR + 1, 50)
+    for seeds in (n for n in (*planned, *beyond) if n > now):
         level = LEVEL / correction(seeds, primary)
         holds = np.prod([s.power(seeds, level).holds for s in sentences])
         fails = max(s.power(seeds, level / len(sentences)).fails for s in sentences)

@@ -15,7 +15,7 @@ FIGURES = tuple(f"fig{i}" for i in range(1, 8))
 HEADINGS = {
     "paper": "as in the text", "literal": "policy `literal`", "printed": "policy `printed`",
     "exact": "policy `exact`", "sb3": "choices `sb3`", "zoo": "choices `zoo`",
-    "weight 1": "weight 1",
+    "weight 1": "weight 1", "parallel": "learner `parallel`",
 }  # fmt: skip
 LARGEST = 1 << 24  # bytes of a page
 ERROR = (
@@ -58,9 +58,12 @@ def read_results(folder: Path) -> list[Results]:
 
 def evidence_of(results: Sequence[Results]) -> Evidence:
     tables: dict[str, dict[str, list[Curve]]] = {}
+    rates: dict[str, dict[str, float]] = {}
     for own in results:
         tables.setdefault(own.scale, {})[own.study] = own.curves
-    return Evidence(tables)
+        steps, hours = (own.about[name] for name in ("environment steps", "core hours"))
+        rates.setdefault(own.scale, {})[own.study] = hours / max(steps, 1)
+    return Evidence(tables, rates)
 
 
 def summary(judged: Sequence[Judged]) -> str:
