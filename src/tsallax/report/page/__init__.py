@@ -1,7 +1,7 @@
 """Runs and results as one HTML file that needs nothing else.
 
 The style and the scripts are put into the frame, `page.html`. What was measured is JSON there, and
-`draw.js` and `page.js` show it as text and SVG. The policy in the frame allows these scripts and
+the scripts show it as text and SVG. The policy in the frame allows these scripts and
 this style and nothing else: no other script, no request, no markup made of strings.
 """
 
@@ -28,7 +28,7 @@ ENDS = {"running": "unfinished", "stopped": "stopped early", "failed": "failed"}
 
 def html(found: Found) -> str:
     """The page."""
-    files = ("page.html", "page.css", "draw.js", "page.js")
+    files = ("page.html", "page.css", "draw.js", "page.js", "sections.js")
     here = resources.files("tsallax.report.page")
     frame, style, *scripts = ((here / name).read_text("utf-8") for name in files)
     script = "\n".join(scripts)

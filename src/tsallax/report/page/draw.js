@@ -12,6 +12,7 @@ const MARKS = [
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "1 5"];
 const ROW = 15; // pixels between two labels
 const LETTER = 6.6; // pixels, about
+const NARROW = 480; // pixels: names beside the curves would leave these no room
 const NONE = "\u2013";
 
 function filled(node, attributes, children) {
@@ -48,11 +49,12 @@ function tickText(x) {
 function table(head, rows, { name, caption = "", tall = false }) {
   const cell = (x) => (x.tagName === "TD" ? x : el("td", {}, x));
   const about = { class: tall ? "scroll tall" : "scroll", tabindex: 0, role: "region" };
-  return el("div", { ...about, "aria-label": name },
-    el("table", {},
-      ...(caption ? [el("caption", {}, caption)] : []),
-      el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
-      el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell))))));
+  return el("div", { class: "table" },
+    ...(caption ? [el("p", { class: "dim" }, caption)] : []), // it stays where the table scrolls
+    el("div", { ...about, "aria-label": name },
+      el("table", {},
+        el("thead", {}, el("tr", {}, ...head.map((h) => el("th", { scope: "col" }, h)))),
+        el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map(cell)))))));
 }
 
 const wide = (...x) => el("td", { class: "w" }, ...x);
@@ -153,7 +155,8 @@ function curve(s, on, order) {
   const path = lines.map((part) => `M${part.map((i) => at(i, s.mid[i])).join("L")}`);
   const known = lines.flat();
   const every = Math.ceil(known.length / 6);
-  const some = known.filter((_, j) => j % every === (order * 2) % every); // not all at one step
+  const alone = lines.filter((part) => part.length === 1).flat(); // a path does not show them
+  const some = known.filter((i, j) => j % every === (order * 2) % every || alone.includes(i));
   const { color, dash } = s.style;
   return [
     svg("path", { class: "band", fill: color, d: band.join("") }),
@@ -229,7 +232,8 @@ function values(series, on, root, title, columns) {
 // Series are {name, style, steps, mid, low, high, n, told(i)}, null where nothing is known.
 function chart(title, series, size, width, columns) {
   const longest = Math.max(...series.map((s) => s.name.length));
-  const side = Math.min(width * 0.36, 24 + LETTER * longest);
+  const named = width > NARROW; // else the table below is the legend
+  const side = named ? Math.min(width * 0.36, 24 + LETTER * longest) : 12;
   const height = Math.max(270, ROW * series.length + 46);
   const on = frame(size, width, height, side);
   const ends = series.map((s) => {
@@ -240,7 +244,7 @@ function chart(title, series, size, width, columns) {
   const root = svg("svg", { width, height, class: "ink", ...about },
     ...axes(on, height),
     ...series.flatMap((s, i) => curve(s, on, i)),
-    ...labels(series, on, side));
+    ...(named ? labels(series, on, side) : []));
   return el("figure", {},
     el("figcaption", {}, title), root, ...values(series, on, root, title, columns));
 }

@@ -19,6 +19,7 @@ from tsallax.experiments.results import ABOUT, COLUMNS, Curve, read_provenance, 
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import RUN, read_about
 from tsallax.storage.tables import METRICS, read_metrics
+from tsallax.training.config import FIELDS, YOUNGER
 
 CUT = 300  # characters of a value that are shown
 CLIPS = {".mp4": ("video/mp4", 4, b"ftyp"), ".gif": ("image/gif", 0, b"GIF8")}
@@ -137,8 +138,8 @@ def read_run(path: Path, name: str) -> Run:
     cells, stopped = about["cells"], about.get("stopped", {})
     if not all(isinstance(config.get(n), str) for n in ("env", "algo")):
         raise ValueError(f"{RUN} names no environment or algorithm")
-    fields = {str(n)[:CUT]: text(v) for n, v in config.items()}
     keys = [{n: float(x) for n, x in cell.items()} for cell in cells]
+    fields = _in_effect(config, keys)
     labels = _labels(keys)
     tables, bad = _tables(path, keys)
     found, diverged, done = [], [], about["status"] == "done"
@@ -161,6 +162,14 @@ def read_run(path: Path, name: str) -> Run:
     notes += [f"{labels[int(i)]}: {text(why)}" for i, why in stopped.items()]
     fields |= {f"version of {n}"[:CUT]: text(v) for n, v in about.get("versions", {}).items()}
     return Run(name, about["status"], int(config["steps"]), fields, found, notes)
+
+
+def _in_effect(config: dict[str, Any], keys: Sequence[dict[str, float]]) -> dict[str, str]:
+    """The options of a run: numbers as its cells have them, and defaults that are not stored."""
+    stored = {str(n)[:CUT]: text(v) for n, v in config.items()}
+    younger = {n: text(FIELDS[n].default) for n in YOUNGER if n not in stored}
+    numbers = {n: text(list(dict.fromkeys(key[n] for key in keys))) for n in keys[0] if n != "seed"}
+    return stored | younger | numbers
 
 
 def _labels(keys: Sequence[dict[str, float]]) -> list[str]:

@@ -100,7 +100,7 @@ def of_table(curves: Sequence[Curve]) -> list[Setting]:
 
 def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
     """What the page draws of one set of settings, of `total` on the page."""
-    facets = [(name, _values(settings, name)) for name in settings[0].curve.labels]
+    facets = [(name, _values(settings, name)) for name in facets_of(settings)]
     points = max(5, min(ITERATIONS, NUMBERS // (total * len(SHOWN) * 6)))
     curves = [
         {
@@ -119,6 +119,25 @@ def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
         "curves": curves,
         "pairs": list(pairs(settings)),
     }
+
+
+def facets_of(settings: Sequence[Setting]) -> list[str]:
+    """The environment, the algorithm and the fewest further labels that tell all settings apart.
+
+    Options often vary together, as evaluations do with the steps: one of them is named.
+    """
+    labels = [s.curve.labels for s in settings]
+    names = ["env", "algo"]
+
+    def kinds(extra: str) -> int:
+        return len({tuple(own[n] for n in (*names, extra)) for own in labels})
+
+    while (now := kinds("env")) < len(labels):
+        best = max(labels[0], key=kinds)
+        if kinds(best) == now:
+            break
+        names.append(best)
+    return names
 
 
 def _values(settings: Sequence[Setting], name: str) -> list[str]:
