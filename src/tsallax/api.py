@@ -152,7 +152,7 @@ class Result:
 
     @property
     def title(self) -> str:
-        return f"{self.config.algo} on {self.config.env}, seeds: {self.config.seeds}"
+        return f"{self.config.algo} on {self.config.env}, {counted(len(self.seeds), 'seed')}"
 
 
 def train(

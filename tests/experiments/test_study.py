@@ -15,6 +15,7 @@ from tsallax.experiments import study
 from tsallax.experiments.jobs import Job, join, make_jobs, split
 from tsallax.experiments.results import Curve
 from tsallax.operators import ALGORITHMS
+from tsallax.report import figure
 from tsallax.report.figure import draw_study
 from tsallax.storage.files import Directory
 from tsallax.training.config import grid
@@ -214,28 +215,53 @@ def curve(value=np.nan, seeds=1, **labels) -> Curve:
 def test_a_panel_without_an_episode_says_so(tmp_path):
     svg = drawn([curve(algo="dqn", q="1"), curve(1.0, algo="dqn", q="2")], tmp_path)
     assert svg.count("no episode ended") == 1
-    assert "one seed" in svg  # no bands, and no second half that is the same
-    assert "IQM" not in svg
+    assert "episodic return: 1 seed" in svg  # no band, and no mean of one
 
 
 @pytest.mark.parametrize(
     ("seeds", "curves", "there"),
     [
-        (1, 1, "one seed"),
-        (2, 1, "mean and one standard deviation"),
-        (3, 1, "mean and one standard deviation|IQM and 95 % interval"),
-        (3, 8, "mean|IQM"),  # too many for bands
+        (1, 1, "1 seed"),
+        (2, 1, "mean and standard deviation of 2 seeds"),
+        (3, 1, "interquartile mean and 95 % interval of 3 seeds"),
+        (3, 8, "interquartile mean of 3 seeds"),  # too many for bands
     ],
 )
-def test_the_headings_say_what_is_drawn(tmp_path, seeds, curves, there):
+def test_the_heading_says_what_is_drawn(tmp_path, seeds, curves, there):
     found = [curve(1.0, seeds, algo="tal", q="2", beta=str(i)) for i in range(curves)]
-    headings = re.findall(r">(one seed|mean[^<]*|IQM[^<]*)<", drawn(found, tmp_path))
-    assert "|".join(headings) == there
+    assert re.findall(r">episodic return: ([^<]*)<", drawn(found, tmp_path)) == [there]
 
 
-def test_a_long_row_of_panels_is_broken_and_every_panel_is_there(tmp_path):
-    curves = [curve(1.0, algo="dqn", q=str(q)) for q in range(10)]
-    svg = drawn(curves, tmp_path)
-    assert [svg.count(f">q = {q}<") for q in range(10)] == [1] * 10
-    wide, tall = (float(re.search(rf'{side}="([\d.]+)pt"', svg)[1]) for side in ("width", "height"))
-    assert 1 < wide / tall < 2
+def size_of(svg: str) -> tuple[float, float]:
+    """In inches; SVG has 72 points to one."""
+    wide, tall = (re.search(rf'{side}="([\d.]+)pt"', svg) for side in ("width", "height"))
+    return float(wide[1]) / 72, float(tall[1]) / 72
+
+
+def test_a_picture_is_as_wide_as_a_page_however_many_panels(tmp_path):
+    """Ten panels stand in lines of three, one is as wide as the page."""
+    ten = drawn([curve(1.0, algo="dqn", q=str(q)) for q in range(10)], tmp_path)
+    assert [ten.count(f">q = {q}<") for q in range(10)] == [1] * 10
+    one = drawn([curve(1.0, algo="dqn", q="2")], tmp_path)
+    assert size_of(ten)[0] == size_of(one)[0] == figure.WIDTH
+    assert size_of(ten)[1] - size_of(one)[1] == pytest.approx(3 * figure.HEIGHT, abs=0.01)
+
+
+def test_a_panel_that_was_not_run_takes_no_place(tmp_path):
+    """Two rows, three columns, of which the second row has one: three lines, not four."""
+    one = study.parse(OWN.replace('columns = ["q"]', 'rows = ["algo"]\ncolumns = ["q"]'), "own")
+    cells = [("dqn", "1"), ("dqn", "2"), ("dqn", "3"), ("tal", "2")]
+    with Directory(tmp_path) as folder:
+        _, svg = draw_study(one, [curve(1.0, algo=a, q=q) for a, q in cells], folder)
+    assert 3 * figure.HEIGHT < size_of(svg.read_text())[1] < 4 * figure.HEIGHT
+
+
+def test_a_single_point_is_drawn(tmp_path):
+    """A line through one point shows nothing, so it has a mark."""
+    lone = curve(1.0, algo="dqn", q="2")
+    lone = lone._replace(
+        steps=lone.steps[:1], columns={n: x[:, :1] for n, x in lone.columns.items()}
+    )
+    other = curve(1.0, algo="tal", q="2")
+    (axes,) = figure.make_figure(study.parse(OWN, "own"), [lone, other]).axes
+    assert [line.get_marker() for line in axes.lines] == ["o", ""]

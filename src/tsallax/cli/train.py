@@ -9,6 +9,7 @@ import tyro
 from tsallax.cli import printable
 from tsallax.cli.config_options import config_options
 from tsallax.cli.display import Display, duration, title
+from tsallax.spelling import counted
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]
@@ -64,7 +65,7 @@ def run(
     def picture(folder: Path) -> bytes:
         from tsallax.report.curves import draw_curves
 
-        return draw_curves(folder, f"{what}, seeds: {config.seeds}")
+        return draw_curves(folder, f"{what}, {counted(config.seeds, 'seed')}")
 
     with (
         Display(title(config), built.labels, config.steps) as show,

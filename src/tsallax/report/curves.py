@@ -1,7 +1,7 @@
 """Learning curves of one run."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from tsallax.storage.files import Directory
 from tsallax.storage.tables import CellMetrics, read_metrics
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # For each combination of varied numbers: steps, and values (seeds, steps) with NaN holes.
@@ -18,7 +19,10 @@ Curves = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
 
 # Okabe and Ito's palette: distinguishable without full colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-
+LINES = ("-", "--", ":", "-.")
+NAMED = 30  # curves that a legend can name
+CROWD = 8  # curves in a panel; with more, bands would hide them
+Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
 
 PANELS = {
     "episode_return": "episodic return",
@@ -61,29 +65,58 @@ def smooth(values: np.ndarray, width: int) -> np.ndarray:
     return np.apply_along_axis(one, 1, values)
 
 
+def styles_of(keys: Sequence[tuple[str, ...]]) -> Styles:
+    """A colour for the first label, a line style for the others and for colours used again."""
+    first = list(dict.fromkeys(key[:1] for key in keys))
+    styles = {}
+    for key in keys:
+        again, color = divmod(first.index(key[:1]), len(PALETTE))
+        alike = [k for k in keys if k[:1] == key[:1]]
+        styles[key] = PALETTE[color], LINES[(again + alike.index(key)) % len(LINES)]
+    return styles
+
+
 def plot_curves(read: Callable[[str], Curves], title: str) -> "Figure":
     """Return, action gap, support and loss: mean over seeds, with one standard deviation."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
 
-    figure = Figure(figsize=(10, 6.5), layout="constrained")
-    axes = figure.subplots(2, 2, sharex=True)
+    names = [", ".join(name) for name in read("episode_return")]
+    styles = styles_of(list(read("episode_return")))
+    beside = max(1, min(len(names), int(9 / (0.6 + 0.08 * max(map(len, names), default=1)))))
+    named = any(names) and len(names) <= NAMED
+    above = 0.4 + (0.22 * -(-len(names) // beside) if named else 0)
+    figure = Figure(figsize=(10, 6.2 + above), layout="constrained")
+    head, body = figure.subfigures(2, 1, height_ratios=[above, 6.2])
+    axes = body.subplots(2, 2, sharex=True)
     for axis, (column, label) in zip(axes.flat, PANELS.items(), strict=True):
-        for color, (name, (steps, values)) in zip(PALETTE * 9, read(column).items(), strict=False):
+        for name, (steps, values) in read(column).items():
+            color, line = styles[name]
             rows = np.ma.masked_invalid(smooth(values, max(1, len(steps) // 40)))
             mean, spread = rows.mean(0), rows.std(0)
-            axis.plot(steps, mean, color=color, lw=1.8, label=", ".join(name) or None)
-            axis.fill_between(steps, mean - spread, mean + spread, color=color, alpha=0.2, lw=0)
-        axis.set_title(label, fontsize=10, loc="left")
-        axis.grid(alpha=0.25, lw=0.6)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
-    if axes[0, 0].get_legend_handles_labels()[1]:
-        axes[0, 0].legend(frameon=False, fontsize=9)
+            alone = "o" if np.ma.count(mean) == 1 else ""  # no line would show it
+            axis.plot(steps, mean, color=color, ls=line, lw=1.8, marker=alone)
+            if len(styles) < CROWD:
+                low, high = mean - spread, mean + spread
+                axis.fill_between(steps, low, high, color=color, alpha=0.2, lw=0)
+        axis.set_title(label, fontsize=11, loc="left")
+        dress(axis)
     for axis in axes[1]:
         axis.set_xlabel("environment steps")
-    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    head.suptitle(title, fontsize=13, x=0.01, ha="left", weight="bold")
+    if named:
+        lines = axes[0, 0].lines
+        head.legend(lines, names, loc="lower left", ncols=beside, frameon=False, fontsize=10)
     return figure
+
+
+def dress(axes: "Axes") -> None:
+    """What all axes over environment steps have in common."""
+    from matplotlib.ticker import EngFormatter
+
+    axes.set_xlim(left=0)
+    axes.grid(alpha=0.25, lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def draw_curves(run: Path, title: str) -> bytes:

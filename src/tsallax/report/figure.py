@@ -1,14 +1,13 @@
-"""The picture of a study: panels by its rows and columns, twice.
+"""The picture of a study: panels beneath each other, as wide as a page and readable on a phone.
 
-On the left as the paper draws them: mean and one standard deviation over seeds. On the right the
-interquartile mean with its 95 % bootstrap interval, if there are enough seeds for it to differ.
+A line is the interquartile mean over seeds, a band its 95 % bootstrap interval. With two seeds they
+are the mean and one standard deviation.
 """
 
 import dataclasses
 import io
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,120 +16,142 @@ import numpy as np
 from tsallax import stats
 from tsallax.experiments.results import Curve
 from tsallax.experiments.study import Study
-from tsallax.report.curves import PALETTE, PANELS
+from tsallax.report.curves import CROWD, PANELS, Styles, dress, styles_of
+from tsallax.spelling import counted
 from tsallax.storage.files import Directory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
-STYLES = ("-", "--", ":", "-.")
-WIDTH, HEIGHT = 2.9, 2.1  # inches of a panel
-ACROSS = 4  # panels side by side, in each half
-LETTER = 0.07  # inches of a letter in the legend
-CROWD = 8  # curves in a panel; with more, bands would hide them
+Key = tuple[str, ...]  # labels: of a row, a column or a curve
+WIDTH, HEIGHT = 6.4, 1.9  # inches of the picture and of a panel: 10 points are 8 pixels on a phone
+ACROSS, MANY = 2, 8  # panels side by side, and one more if a row has more than so many
+LINE, LETTER = 0.2, 0.075  # inches of a line of text and of a letter
 GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
 
 
 def draw_study(study: Study, curves: Sequence[Curve], folder: Directory) -> Iterator[Path]:
     """Write NAME.png and NAME.svg."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
     if not study.curves:
         placed = {*study.rows, *study.columns}
         varied = [n for n in study.keys if n not in placed and len(_values(curves, [n])) > 1]
         study = dataclasses.replace(study, curves=tuple(varied))
-    grid = _grid(study, curves)
-    styles = _styles(_values(curves, study.curves))
-    tall = HEIGHT * len(grid)
-    seeds = [len(curve.seeds) for curve in curves]
-    panels = Counter(_key(curve, (*study.rows, *study.columns)) for curve in curves)
-    sides = _sides(max(seeds), min(panels.values()) < CROWD)
-    wide = max(len(sides) * (WIDTH * len(grid[0]) + 0.3), 7.0)
-    named = [", ".join(_words(study.curves, key)) for key in styles]
-    beside = max(1, int(wide / (0.6 + LETTER * max(map(len, named)))))
-    low = 0.2 + 0.2 * -(-len(styles) // beside)
-    with rc_context({"svg.hashsalt": study.name, "font.size": 8}):  # the same file each time
-        figure = Figure(figsize=(wide, tall + 0.8 + low), layout="constrained")
-        parts: Any = figure.subfigures(2, 1, height_ratios=[tall + 0.8, low])
-        places = parts[0].subfigures(1, len(sides), wspace=0.03, squeeze=False)[0]
-        for side, (words, kind) in zip(places, sides.items(), strict=True):
-            side.suptitle(words, fontsize=9)
-            _panels(side, study, curves, grid, kind, styles)
-        if len(styles) > 1:
-            _legend(parts[1], styles, named, beside)
-        of = "-".join(map(str, dict.fromkeys((min(seeds), max(seeds)))))
-        figure.suptitle(f"{study.title}   (seeds: {of})", fontsize=10)
+    with rc_context({"svg.hashsalt": study.name, "font.size": 10}):  # the same file each time
+        figure = make_figure(study, curves)
         for suffix, about in ((".png", {"Software": None}), (".svg", {"Date": None})):
             picture = io.BytesIO()
-            figure.savefig(picture, format=suffix[1:], dpi=110, metadata=about)
+            figure.savefig(picture, format=suffix[1:], dpi=160, metadata=about)
             folder.write(f"{study.name}{suffix}", picture.getvalue())
             yield folder.path / f"{study.name}{suffix}"
 
 
-def _sides(seeds: int, banded: bool) -> dict[str, str]:
-    """The title of each half, and its kind. With one or two seeds the IQM is the mean."""
-    if seeds == 1:
-        return {"one seed": "mean"}
-    mean = {"mean and one standard deviation" if banded else "mean": "mean"}
-    return mean | ({"IQM and 95 % interval" if banded else "IQM": "iqm"} if seeds > 2 else {})
+def make_figure(study: Study, curves: Sequence[Curve]) -> "Figure":
+    """The title, the legend, and a block of panels for each row of the study."""
+    from matplotlib.figure import Figure
+
+    kind = _kind(curves)
+    styles = styles_of(_values(curves, study.curves))
+    names = [", ".join(_words(study.curves, key)) for key in styles]
+    beside = max(1, int(WIDTH / (0.5 + LETTER * max(map(len, names)))))
+    top = LINE * (2.6 + (1.2 * -(-len(names) // beside) if len(names) > 1 else 0))
+    rows = [
+        [c for c in curves if _key(c, study.rows) == row] for row in _values(curves, study.rows)
+    ]
+    blocks = [_lines(study, own) for own in rows]
+    tall = [HEIGHT * len(lines) + LINE * (len(rows) > 1) for lines in blocks]
+    tall[-1] += LINE  # for the label below
+    figure = Figure(figsize=(WIDTH, top + sum(tall)), layout="constrained")
+    heights = [top, *tall]
+    head, *places = np.atleast_1d(figure.subfigures(len(heights), 1, height_ratios=heights))
+    _head(head, study, curves, top)
+    if len(names) > 1:
+        _legend(head, styles, names, beside)
+    for place, own, lines in zip(places, rows, blocks, strict=True):
+        if words := ", ".join(_words(study.rows, _key(own[0], study.rows))):
+            place.suptitle(words, fontsize=10, weight="bold", x=0.01, ha="left")
+        _panels(place, study, own, lines, styles, kind)
+    places[-1].supxlabel("environment steps", fontsize=10)
+    return figure
 
 
-def _grid(study: Study, curves: Sequence[Curve]) -> list[list[tuple[str, ...]]]:
-    """Lines of panels, each by its labels; a long row of the study is broken into several."""
-    rows, columns = (_values(curves, names) for names in (study.rows, study.columns))
-    across = -(-len(columns) // -(-len(columns) // ACROSS))
-    starts = range(0, len(columns), across)
-    return [[row + column for column in columns[i : i + across]] for row in rows for i in starts]
+def _head(place: Any, study: Study, curves: Sequence[Curve], tall: float) -> None:
+    seeds = sorted({len(curve.seeds) for curve in curves})
+    of = counted(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    lines, bands = STATISTICS[_kind(curves)]
+    few = min(len(list(own)) for _, own in groupby(sorted(_key(c, _place(study)) for c in curves)))
+    shown = f"{lines} and {bands} of {of}" if few < CROWD else f"{lines} of {of}"
+    metric = PANELS.get(study.metric, study.metric)
+    words = f"{metric}: {of if seeds[-1] == 1 else shown}"
+    size = min(12, 72 * WIDTH / (0.62 * len(study.title)))  # a letter is .6 as wide as it is tall
+    place.text(0.01, 1 - 0.2 * LINE / tall, study.title, size=size, weight="bold", va="top")
+    place.text(0.01, 1 - 1.4 * LINE / tall, words, size=9, va="top")
+
+
+STATISTICS = {
+    "mean": ("mean", "standard deviation"),
+    "iqm": ("interquartile mean", "95 % interval"),
+}
+
+
+def _kind(curves: Sequence[Curve]) -> str:
+    """With one or two seeds the IQM is the mean."""
+    return "iqm" if max(len(curve.seeds) for curve in curves) > 2 else "mean"
+
+
+def _place(study: Study) -> Key:
+    return (*study.rows, *study.columns)
+
+
+def _lines(study: Study, own: Sequence[Curve]) -> list[list[Key]]:
+    """The columns of a row that have been run, in lines."""
+    columns = _values(own, study.columns)
+    across = ACROSS + (len(columns) > MANY)
+    return [columns[i : i + across] for i in range(0, len(columns), across)]
 
 
 def _panels(
-    side: Any,
+    place: Any,
     study: Study,
-    curves: Sequence[Curve],
-    grid: list[list[tuple[str, ...]]],
-    kind: str,
+    own: Sequence[Curve],
+    lines: list[list[Key]],
     styles: Styles,
+    kind: str,
 ) -> None:
-    """One panel per row and column, except where nothing was run."""
-    names = (*study.rows, *study.columns)
+    """One panel per column."""
     alike = "env" not in study.columns  # environments have their own lengths and ranges,
     returns = study.metric == "episode_return"  # and other numbers may grow without bound
-    shape = {"sharex": "row" if alike else False, "sharey": "row" if alike and returns else False}
-    panels = side.subplots(len(grid), len(grid[0]), squeeze=False, **shape)
-    for line, places in zip(panels, grid, strict=True):
-        labelled = False  # the line, by the first panel that is there
-        for axes, place in zip_longest(line, places):
-            own = [curve for curve in curves if _key(curve, names) == place]
-            if not own:
+    across = max(len(line) for line in lines)
+    shape = {"sharex": alike, "sharey": alike and returns, "squeeze": False}
+    for line, columns in zip(place.subplots(len(lines), across, **shape), lines, strict=True):
+        for axes, column in zip_longest(line, columns):
+            if column is None:
                 axes.set_axis_off()
                 continue
-            if not labelled:
-                axes.tick_params(labelleft=True)
-                labelled = True
-            _panel(axes, study, own, kind, styles)
-            axes.set_title(", ".join(_words(names, place)), fontsize=8)
-    side.supxlabel("environment steps", fontsize=8)
-    side.supylabel(PANELS.get(study.metric, study.metric), fontsize=8)
+            there = [curve for curve in own if _key(curve, study.columns) == column]
+            _panel(axes, study, there, kind, styles)
+            axes.set_title(", ".join(_words(study.columns, column)), fontsize=10)
+            axes.tick_params(labelbottom=True)  # the panel below may not be there
+    place.supylabel(PANELS.get(study.metric, study.metric), fontsize=10)
 
 
-def _legend(place: Any, styles: Styles, words: list[str], beside: int) -> None:
+def _legend(place: Any, styles: Styles, names: list[str], beside: int) -> None:
     from matplotlib.lines import Line2D
 
-    lines = [Line2D([], [], color=color, ls=dash, lw=1.6) for color, dash in styles.values()]
-    place.legend(lines, words, loc="center", ncols=min(beside, len(lines)), frameon=False)
+    lines = [Line2D([], [], color=color, ls=dash, lw=2) for color, dash in styles.values()]
+    place.legend(lines, names, loc="lower left", ncols=min(beside, len(lines)), frameon=False)
 
 
 def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: Styles) -> None:
-    from matplotlib.ticker import EngFormatter
-
     largest, lowest = 0.0, 0.0
     for curve in curves:
         steps, values = curve.iterations(study.metric)
         color, line = styles[_key(curve, study.curves)]
         middle, low, high = band(values, kind)
-        axes.plot(steps, middle, color=color, ls=line, lw=1.4)
+        alone = "o" if np.isfinite(middle).sum() == 1 else ""  # no line would show it
+        axes.plot(steps, middle, color=color, ls=line, lw=1.6, marker=alone)
         if len(curves) < CROWD:
             axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
         largest = max(largest, np.nanmax(np.abs(middle), initial=0.0))
@@ -143,9 +164,7 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
         axes.set_yscale("symlog", linthresh=1.0)
         if lowest == 0:  # a band may extend below the possible values
             axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    dress(axes)
 
 
 def band(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -162,11 +181,11 @@ def band(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndar
     return np.asarray(found.value), np.asarray(found.low), np.asarray(found.high)
 
 
-def _key(curve: Curve, names: Sequence[str]) -> tuple[str, ...]:
+def _key(curve: Curve, names: Sequence[str]) -> Key:
     return tuple(curve.labels.get(name, "") for name in names)
 
 
-def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[tuple[str, ...]]:
+def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[Key]:
     """The combinations of these labels, numbers in order."""
     found = list(dict.fromkeys(_key(curve, names) for curve in curves))
     try:
@@ -175,18 +194,7 @@ def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[tuple[str, ..
         return found
 
 
-def _styles(keys: list[tuple[str, ...]]) -> Styles:
-    """A colour for the first label, a line style for the others and for colours used again."""
-    first = list(dict.fromkeys(key[:1] for key in keys))
-    styles = {}
-    for key in keys:
-        again, color = divmod(first.index(key[:1]), len(PALETTE))
-        alike = [k for k in keys if k[:1] == key[:1]]
-        styles[key] = PALETTE[color], STYLES[(again + alike.index(key)) % len(STYLES)]
-    return styles
-
-
 def _words(names: Sequence[str], values: Sequence[str]) -> list[str]:
-    plain = ("env", "algo", "policy")
+    plain = {"env": "{}", "algo": "{}", "policy": "{} policy"}
     pairs = zip(names, values, strict=True)
-    return [v if n in plain else f"{n.replace('_', ' ')} = {v}" for n, v in pairs if v]
+    return [plain.get(n, n.replace("_", " ") + " = {}").format(v) for n, v in pairs if v]
