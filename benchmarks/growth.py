@@ -67,10 +67,9 @@ def measure(name: str, rounds: int) -> np.ndarray:
 def draw(axis: Any, name: str, milliseconds: np.ndarray, steepness: float) -> None:
     sizes = SIZES[name]
     axis.loglog(sizes, milliseconds, "o-", ms=4)
-    axis.set_title(f"slope {steepness:.2f}", fontsize=9)
-    axis.set_xlabel(name)
+    axis.set_title(f"{name}, slope {steepness:.2f}", fontsize=10)
     shown = sizes if name == "buffer" else sizes[::2]
-    axis.set_xticks(shown, [f"{n:,}" for n in shown], fontsize=7)
+    axis.set_xticks(shown, [f"{n:,}" for n in shown], fontsize=9)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.grid(alpha=0.3)
 
@@ -82,18 +81,21 @@ def main(rounds: int = 5, rows: tuple[str, ...] = tuple(SIZES)) -> None:
         rounds: repetitions of a row, of seeds at most two; the least time of each size counts.
         rows: which.
     """
-    figure, axes = plt.subplots(1, len(rows), figsize=(2.7 * len(rows), 2.8), sharey=True)
+    tall = -(-len(rows) // 2)
+    figure, axes = plt.subplots(tall, 2, figsize=(6.4, 2.1 * tall), sharey=True, squeeze=False)
     print("| | sizes | ms per update | slope |\n|---|---|---|---|")
-    for name, axis in zip(rows, np.atleast_1d(axes), strict=True):
+    for name, axis in zip(rows, axes.flat, strict=False):
         seconds = measure(name, rounds)
         steepness = slope(SIZES[name], seconds)
         sizes = ", ".join(map(str, SIZES[name]))
         times = ", ".join(f"{1e3 * x:.2f}" for x in seconds)
         print(f"| {name} | {sizes} | {times} | {steepness:.2f} |", flush=True)
         draw(axis, name, 1e3 * seconds, steepness)
-    np.atleast_1d(axes)[0].set_ylabel("ms per update")
+    for spare in axes.flat[len(rows) :]:
+        spare.set_axis_off()
+    figure.supylabel("ms per update", fontsize=10)
     figure.tight_layout()
-    figure.savefig(FIGURE, dpi=120)
+    figure.savefig(FIGURE, dpi=160)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from study import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELL
 from tsallax.tabular import garnet, optimal_value, solve
 
 ALPHA, DRAWS, ITERATIONS, TAIL, BLOCK = 0.03, 12, 400, 200, 5
-TITLE = "The advantage term averages errors away; a regularised policy alone keeps them"
+TITLE = "The advantage term averages errors away;\na regularised policy alone keeps them"
 NOISES, SHOWN = (0.03, 0.1, 0.3, 1.0, 3.0), 0.3
 TAL, MDQN = {"q": 2.0, "beta": 0.99}, {"beta": 0.99, "clip": -float("inf")}
 SCHEMES = {  # algorithm, numbers, colour, width, style: the widest first where lines coincide
@@ -57,27 +57,27 @@ def draw(axes, name: str, shown: np.ndarray, ends: np.ndarray) -> None:
 
 
 def main() -> None:
-    figure, (left, right) = study.two_panels(TITLE, (13, 4.8))
+    figure, (above, below) = study.two_panels(TITLE, 9.6)
     study.print_header("max over states, last 200 iterations", (f"noise {n:g}" for n in NOISES))
     ends = {}
     for name in SCHEMES:
         runs, last = zip(*(traces(name, noise) for noise in NOISES), strict=True)
         ends[name] = np.array(runs)[..., -TAIL:].mean(-1).T
-        draw((left, right), name, runs[NOISES.index(SHOWN)], ends[name])
+        draw((above, below), name, runs[NOISES.index(SHOWN)], ends[name])
         study.print_row(name, ends[name])
         study.print_row("    last iteration alone, mean over states", np.array(last).T)
     for gained, label in ((gain(0.9), None), (gain(0.99), "dqn, noise x 4.4 and x 14.1\n(theory)")):
         x = np.multiply(NOISES, gained)
-        right.plot(x, ends["dqn"].mean(0), ":", color=BLACK, lw=1.5, label=label)
-    left.set(title=f"Noise {SHOWN}, means of {BLOCK} iterations", xlabel="iteration")
-    left.set(ylabel=r"policy error $\max_s\, (V^*(s) - V_\pi(s))$  [return]", yscale="log")
-    left.set_ylim(0.01, 60)
-    right.set(title=r"Last 200 iterations: $\beta$ = 0.99 bears 14 times the noise", yscale="log")
-    right.set(xlabel="standard deviation of the noise  [return]", xscale="log")
-    right.set(xlim=(NOISES[0], NOISES[-1]), ylim=(0.001, 60))
-    right.set_xticks(NOISES, NOISES)
-    right.minorticks_off()
-    figure.legend(*right.get_legend_handles_labels(), loc="outside right center")
+        below.plot(x, ends["dqn"].mean(0), ":", color=BLACK, lw=1.5, label=label)
+    above.set(title=f"Noise {SHOWN}, means of {BLOCK} iterations", xlabel="iteration")
+    above.set(ylabel=r"policy error $\max_s\, (V^*(s) - V_\pi(s))$  [return]", yscale="log")
+    above.set_ylim(0.01, 60)
+    below.set(title=r"Last 200 iterations: $\beta$ = 0.99 bears 14 times the noise", yscale="log")
+    below.set(xlabel="standard deviation of the noise  [return]", xscale="log")
+    below.set(xlim=(NOISES[0], NOISES[-1]), ylim=(0.001, 60))
+    below.set_xticks(NOISES, NOISES)
+    below.minorticks_off()
+    figure.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     study.save(figure, "error_averaging.png")
 
 

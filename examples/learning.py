@@ -77,9 +77,9 @@ def best_window(table: pd.DataFrame, steps: int) -> float:
 def draw(tasks: list[Task]) -> None:
     colours = {"tal": BLUE, "mdqn": VERMILION, "al": GREEN, "qr-dqn": PURPLE}
     panels = list(dict.fromkeys(task.env for task in tasks))
-    rows = -(-len(panels) // 3)
-    figure = Figure((12, 3.6 * rows), layout="constrained")
-    grid = np.ravel(figure.subplots(rows, min(3, len(panels)), squeeze=False))
+    rows = -(-len(panels) // 2)
+    figure = Figure((1.25 * study.WIDTH, 3.6 * rows), layout="constrained")
+    grid = np.ravel(figure.subplots(rows, min(2, len(panels)), squeeze=False))
     for spare in grid[len(panels) :]:
         spare.remove()
     axes = dict(zip(panels, grid, strict=False))

@@ -76,7 +76,7 @@ def draw(ax, i: int, method: Method, beta: float, outcome: Outcome) -> None:
 
 def main() -> None:
     figure, axes = study.two_panels(
-        "Weights that sum to c < 1 make Tsallis-DQN, but not TAL, short-sighted"
+        "Weights that sum to c < 1 make Tsallis-DQN short-sighted,\nbut not TAL"
     )
     study.print_header("share of the optimal return", (f"q = {q}" for q in QS.values()))
     for ax, (family, title) in zip(axes, PANELS.items(), strict=True):
@@ -90,8 +90,8 @@ def main() -> None:
         ax.set_xticks(range(len(QS)), [f"{n}\n{GAMMA * lone_weight(q):.3f}" for q, n in QS.items()])
         ax.set(title=title, ylim=(0.5, 1.02), xlabel=r"entropic index q, and below it $c\gamma$")
     print("* Q diverges: the share of the policy it has in the end says nothing")
-    axes[0].set_ylabel("share of the optimal return\n(mean of 10 MDPs ± standard error)")
-    axes[0].legend(loc="lower right")
+    figure.supylabel("share of the optimal return (mean of 10 MDPs ± standard error)", fontsize=10)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     study.save(figure, "normalisation.png")
 
 

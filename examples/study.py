@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+WIDTH = 6.4  # inches, of a page
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 
 # Okabe and Ito's palette, told apart in every common form of colour blindness.
@@ -23,16 +24,16 @@ matplotlib.rcParams.update(
         "legend.fontsize": 9,
         "legend.frameon": False,
         "lines.linewidth": 1.8,
-        "savefig.dpi": 150,
+        "savefig.dpi": 160,
     }
 )
 
 
-def two_panels(title: str, size: tuple[float, float] = (11, 4.6)):
-    """A figure of two panels side by side under a title that says the result."""
-    figure = Figure(size, layout="constrained")
-    figure.suptitle(title, fontsize=12, fontweight="bold")
-    return figure, figure.subplots(1, 2)
+def two_panels(title: str, tall: float = 7.4):
+    """A figure of two panels under a title that says the result: readable on a phone."""
+    figure = Figure((WIDTH, tall), layout="constrained")
+    figure.suptitle(title, fontsize=11, fontweight="bold")
+    return figure, figure.subplots(2, 1)
 
 
 def save(figure: Figure, name: str) -> None:

@@ -18,6 +18,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from tools.typeset import inline, to_latex
+
 from tsallax.operators import ALGORITHMS, Algorithm, equation_of, list_reductions
 from tsallax.types import Bonus, Value
 
@@ -102,7 +104,7 @@ def reductions() -> str:
 
 
 def terms_of(row: Algorithm) -> tuple[str, str]:
-    return f"`{equation_of(row.value)}`", f"`{equation_of(row.bonus)}`"
+    return inline(equation_of(row.value)), inline(equation_of(row.bonus))
 
 
 def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -125,7 +127,8 @@ def equation(row: Algorithm, title: str) -> str:
     for edge in list_reductions():
         if edge.one == row.name:
             facts.append(f"At {edge.at} it is [`{edge.other}`]({edge.other}.md)")
-    return "\n".join([f"    {row.equation}", "", *(f"- {fact}" for fact in facts)])
+    shown = ["```math", to_latex(row.equation), "```"]
+    return "\n".join([*shown, "", *(f"- {fact}" for fact in facts)])
 
 
 def name_of(term: Value | Bonus) -> str:

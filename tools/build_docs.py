@@ -2,8 +2,9 @@
 
 The Markdown is gathered under build/docs first: README.md becomes the front page, what is said of
 the algorithms and the API reference are generated, files outside docs/ that a page links to become
-pages of source, and a name such as `tsallax.policies.softmax` becomes a link to its entry. Then
-zensical makes HTML of it, strictly: a link or an anchor that leads nowhere fails the build.
+pages of source, a name such as `tsallax.policies.softmax` becomes a link to its entry, and
+equations become MathML. Then zensical makes HTML of it, strictly: a link or an anchor that leads
+nowhere fails the build.
 
     python tools/build_docs.py --write-tables
 
@@ -23,7 +24,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools import algorithm_docs, family, reference  # noqa: E402
+from tools import algorithm_docs, family, reference, typeset  # noqa: E402
 
 from tsallax.report.explorer import explorer_page  # noqa: E402
 
@@ -133,7 +134,8 @@ def stage(build: Path = BUILD) -> None:
     shutil.copytree(ROOT / "docs" / "figures", docs / "figures")
     read = read_pages()
     for path, markdown in read.items():
-        write(docs / home_of(path), outside_code(functools.partial(settled, path), markdown))
+        text = outside_code(functools.partial(settled, path), markdown)
+        write(docs / home_of(path), typeset.to_mathml(text))
     for path in sorted(set().union(*(outside(text, path) for path, text in read.items()))):
         if home_of(path) == path:
             (docs / path).parent.mkdir(parents=True, exist_ok=True)

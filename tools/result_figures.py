@@ -10,12 +10,11 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 from PIL import Image
 
 from tsallax.experiments.results import Curve, read_table, select
-from tsallax.report.curves import PALETTE, PANELS
-from tsallax.report.figure import band
+from tsallax.report.curves import PALETTE, PANELS, dress
+from tsallax.report.figure import WIDTH, band
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "quick"
@@ -37,38 +36,36 @@ def draw(axes: Axes, curve: Curve, column: str, color: str, label: str = "") -> 
     axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
 
 
-def dress(axes: Axes, column: str) -> None:
+def finish(axes: Axes, column: str) -> None:
     axes.set(xlabel="environment steps", ylabel=PANELS[column], ylim=(0, None))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(alpha=0.25, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    dress(axes)
 
 
 def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
     """One algorithm in colour, the others in grey."""
-    figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
     for axes, column in zip(figure.subplots(1, 2), COLUMNS, strict=True):
         for other in curves:
             steps, values = other.iterations(column)
             axes.plot(steps, band(values, "mean")[0], color="0.8", lw=0.8)
         draw(axes, own, column, PALETTE[0])
-        dress(axes, column)
+        finish(axes, column)
     return figure
 
 
 def figure4_policies(curves: Sequence[Curve], q: float = 1.5) -> Figure:
     """What is left of figure 4 of the paper when the policy sums to one."""
-    figure = Figure(figsize=(8.4, 2.6), layout="constrained")
-    panels = figure.subplots(1, len(POLICIES), sharey=True)
+    figure = Figure(figsize=(WIDTH, 3 * 1.8), layout="constrained")
+    panels = figure.subplots(len(POLICIES), 1, sharex=True, sharey=True)
     for axes, (policy, words) in zip(panels, POLICIES.items(), strict=True):
         for (algo, name), color in zip(COMPARED.items(), PALETTE, strict=False):
             for curve in select(curves, q=q, policy=policy, algo=algo):
                 draw(axes, curve, "episode_return", color, name)
-        axes.set_title(words, fontsize=9)
+        axes.set_title(words, fontsize=10)
     for axes in panels:  # when all is drawn, as they share an axis
-        dress(axes, "episode_return")
+        finish(axes, "episode_return")
         axes.label_outer()
-    panels[0].legend(frameon=False, fontsize=8, loc="upper left")
+    panels[0].legend(frameon=False, loc="upper left")
     return figure
 
 
@@ -76,7 +73,7 @@ def save(figure: Figure, name: str) -> None:
     path = FIGURES / f"{name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=110)
+    figure.savefig(drawn, dpi=160)
     Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)  # a third of the size
 
 

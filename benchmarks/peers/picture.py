@@ -13,6 +13,7 @@ from page import CORES
 from works import WORKS
 
 OURS, THEIRS, LIMIT = "#0b6e99", "#9aa5b1", "#d9c9a3"
+WIDTH = 6.4  # inches, of a page: panels beneath each other are readable on a phone
 FAINT = {"one": 1.0, "two": 0.55}
 
 
@@ -36,36 +37,33 @@ def panel(axes: Any, settings: dict[str, Any], title: str) -> None:
             axes.plot([min(rates), max(rates)], [y, y], color="black", linewidth=1)
             label = f"{middle:,.0f}" + (", two cores" if setting == "two" else "")
             at = (max(rates), y)
-            axes.annotate(label, at, (4, 0), textcoords="offset points", va="center", fontsize=7)
+            axes.annotate(label, at, (4, 0), textcoords="offset points", va="center", fontsize=9)
             widest = max(widest, *rates)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_xlim(0, 1.28 * widest)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.tick_params(axis="x", labelsize=7)
+    axes.set_yticks(range(len(names)), names, fontsize=10)
+    axes.set_xlim(0, 1.32 * widest)
+    axes.set_title(title, fontsize=11, weight="bold", loc="left")
+    axes.tick_params(axis="x", labelsize=9)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def picture(results: dict[str, Any], path: Path) -> None:
     shown = [w for w in WORKS if any(results["works"].get(w, {}).get(s) for s in CORES)]
-    columns = min(len(shown), 2)
-    rows = -(-len(shown) // columns)
-    most = max(sum(w in c.works for c in CONTENDERS) for w in shown)
+    bars = [sum(w in c.works for c in CONTENDERS) for w in shown]
     figure, grid = plt.subplots(
-        rows,
-        columns,
-        figsize=(5.5 * columns, 0.4 + (0.6 + 0.4 * most) * rows),
+        len(shown),
+        1,
+        figsize=(WIDTH, 0.5 + sum(0.6 + 0.42 * n for n in bars)),
+        height_ratios=[0.6 + 0.42 * n for n in bars],
         squeeze=False,
         layout="constrained",
     )
-    for axes, work in zip(grid.flat, shown, strict=False):
+    for axes, work, n in zip(grid.flat, shown, bars, strict=True):
         panel(axes, results["works"][work], WORKS[work].title)
-        axes.set_ylim(most - 0.5, -0.5)  # bars of the same height in every panel
-    for axes in grid.flat[len(shown) :]:
-        axes.set_axis_off()
+        axes.set_ylim(n - 0.5, -0.5)  # bars of the same height in every panel
     figure.supxlabel(
-        "environment steps per second: the median, and a line from the least to the largest",
-        fontsize=8,
+        "environment steps per second: the median, and a line\nfrom the least to the largest",
+        fontsize=10,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=160)
     plt.close(figure)

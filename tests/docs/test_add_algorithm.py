@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tools import build_docs, family
+from tools import build_docs, family, typeset
 
 from support.golden_targets import GOLDEN, NUMBERS, X, check_reduction
 from tsallax import tabular
@@ -76,7 +76,7 @@ def test_its_page_is_generated_and_linked(tmp_path):
     build_docs.stage(tmp_path)
     page = (tmp_path / "docs" / "algorithms" / f"{NAME}.md").read_text()
     assert page.startswith(f"# {NAME}\n")
-    assert f"\n    {ROW.equation}\n" in page
+    assert typeset.to_mathml(f"```math\n{typeset.to_latex(ROW.equation)}\n```") in page
     for fact in (
         "Source: this test",
         "bonus at (s, a): `clipped_bonus`",
@@ -89,7 +89,8 @@ def test_its_page_is_generated_and_linked(tmp_path):
     configuration = (tmp_path / "zensical.toml").read_text()
     assert f'{{ "{NAME}" = "algorithms/{NAME}.md" }}' in configuration
     overview = (tmp_path / "docs" / "algorithms.md").read_text()
-    terms = "`<pi',Q'>` | `beta [Q(s,a) - <pi,Q>]` |"
+    value, bonus = map(typeset.inline, ("<pi',Q'>", "beta [Q(s,a) - <pi,Q>]"))
+    terms = typeset.to_mathml(f"{value} | {bonus} |")
     assert f"| [`{NAME}`](algorithms/{NAME}.md) | {terms} this test |" in overview
     assert f"| `{NAME}` | clip = -inf | `tal` |" in overview
     assert f"| `{NAME}` | {terms}\n" in (tmp_path / "docs" / "architecture.md").read_text()

@@ -7,6 +7,7 @@ from unittest import mock
 
 import pytest
 from tools import algorithm_docs, build_docs, family
+from tools.typeset import to_latex
 
 from tsallax import cli
 from tsallax.operators import ALGORITHMS, get_algorithm, list_reductions
@@ -57,7 +58,7 @@ def test_a_file_that_is_not_up_to_date_is_seen(monkeypatch):
 @every_algorithm
 def test_a_page_states_the_row(row):
     stated = block(f"algorithms/{row.name}.md", "equation")
-    assert stated.startswith(f"\n    {row.equation}\n")
+    assert stated.startswith(f"\n```math\n{to_latex(row.equation)}\n```\n")
     assert f"\n- Source: {row.source}\n" in stated
     for function in (row.value, row.bonus):
         assert f"`tsallax.operators.targets.{function.__name__}`" in stated
@@ -85,10 +86,10 @@ def test_the_tables_have_every_row():
     for path, name in (("algorithms.md", "overview"), ("architecture.md", "terms")):
         names = re.findall(r"^\| \[?`([\w-]+)`", block(path, name), re.MULTILINE)
         assert names == list(ALGORITHMS)
-    tal = "`<pi',Q'>` | `beta (Q(s,a) - <pi,Q>)` |"
+    tal = r"$`\langle \pi',Q'\rangle`$ | $`\beta(Q(s,a) - \langle \pi,Q\rangle)`$ |"
     overview = block("algorithms.md", "overview")
     assert f"| [`tal`](algorithms/tal.md) | {tal} eq. 11, m = 1 |" in overview
-    assert "| `dqn` | `max Q'` | `0` |" in block("architecture.md", "terms")
+    assert r"| `dqn` | $`\max Q'`$ | $`0`$ |" in block("architecture.md", "terms")
 
 
 def test_the_table_of_reductions_is_that_of_the_rows():

@@ -27,7 +27,8 @@ def study_sections(results: Sequence[Results], judged: Sequence[Judged], beside:
         parts = [f"### {name}: {tables[-1].about['title']}", study.about if study else ""]
         for table in tables:
             path = os.path.relpath(table.folder, beside).replace(os.sep, "/")
-            picture = f"![{table.about['title']}]({path}/{name}.png)"
+            file = f"{path}/{name}.png"
+            picture = f"[![{table.about['title']}]({file})]({file})"  # a link to its full size
             parts += [picture, _made(table.about), "\n".join(_rows(table.curves, metric))]
         return "\n\n".join(filter(None, [*parts, details(judged, name)]))
 
