@@ -21,7 +21,9 @@ TOKEN = re.compile(
     r"(?P<open><(?=\S))|(?P<close>(?<=[^\s<=])>(?!\S*=))|."
 )
 GROUP = re.compile(r"[\^_][({]|sqrt\(")
-SLASH = "<mo>&#x0002F;</mo>"
+NONE, THIN = 'lspace="0" rspace="0"', 'lspace="0.17em" rspace="0.17em"'
+PRIME = re.compile(r"<msup>(<mi>[^<]+</mi>)<mi>&#x02032;</mi></msup>")  # high by itself
+NAME = re.compile(r"<m[io]>(max|min|ln|exp)</m[io]>")
 INLINE = re.compile(r"\$`([^`]+)`\$")
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -103,13 +105,16 @@ def to_mathml(markdown: str) -> str:
     from latex2mathml.converter import convert
 
     def block(match: re.Match[str]) -> str:
-        return f'<div class="equation">{close(convert(match[1].strip(), display="block"))}</div>'
+        return f'<div class="equation">{_close(convert(match[1].strip(), display="block"))}</div>'
 
     def within(match: re.Match[str]) -> str:
-        return f'<span class="equation">{close(convert(match[1]))}</span>'
-
-    def close(mathml: str) -> str:
-        """A slash divides letters that stand close, as in LaTeX."""
-        return mathml.replace(SLASH, SLASH.replace("<mo", '<mo lspace="0" rspace="0"'))
+        return f'<span class="equation">{_close(convert(match[1]))}</span>'
 
     return INLINE.sub(within, BLOCK.sub(block, markdown))
+
+
+def _close(mathml: str) -> str:
+    """The spaces of LaTeX: none around a slash and a prime, thin ones around a function's name."""
+    mathml = mathml.replace("<mo>&#x0002F;</mo>", f"<mo {NONE}>&#x0002F;</mo>")
+    mathml = PRIME.sub(rf"<mrow>\1<mo {NONE}>&#x02032;</mo></mrow>", mathml)
+    return NAME.sub(rf"<mo {THIN}>\1</mo>", mathml)
