@@ -4,10 +4,15 @@ The names below are imported when they are first used (PEP 562), so that `import
 command line answer at once: jax alone takes a second or more to import.
 """
 
+from tsallax._process import is_command, listen
+
+if is_command():
+    listen()
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tsallax._jaxlib import guard, is_command
+from tsallax._jaxlib import guard
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax import envs, operators, policies, stats, tabular, types

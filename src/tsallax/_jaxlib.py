@@ -9,7 +9,6 @@ found there is run, so a folder of doubtful ownership is not used.
 
 import os
 import stat
-import sys
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -67,18 +66,6 @@ def guard() -> None:
     if fault.wrong:
         raise BadJaxlibError(message(jaxlib, fault))
     warnings.warn(message(jaxlib, fault), RuntimeWarning, stacklevel=3)
-
-
-def is_command() -> bool:
-    """Whether this process is the `tsallax` command, by its script or by `python -m tsallax`.
-
-    The command calls `guard` itself, after it has read its arguments: importing its own package
-    must not fail, or `tsallax doctor` could not explain what is wrong.
-    """
-    script = sys.argv[0] if sys.argv else ""
-    if script == "-m":  # so named while Python still looks for the module to run
-        return "tsallax" in sys.orig_argv
-    return Path(script).stem == "tsallax"
 
 
 def folder() -> Path:

@@ -71,9 +71,16 @@ def unknown(word: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the `tsallax` command and return its exit code: 2 for an invalid command line."""
-    if arguments is None:
-        outlive_pipe()
-    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    try:
+        if arguments is None:
+            outlive_pipe()
+        return _run(*((sys.argv[1:] if arguments is None else arguments) or ["--help"]))
+    except KeyboardInterrupt:
+        print("tsallax: stopped", file=sys.stderr)
+        return 130
+
+
+def _run(name: str, *arguments: str) -> int:
     if name in ("-h", "--help"):
         print(usage())
         return 0
@@ -95,18 +102,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"tsallax: {error}", file=sys.stderr)
             return 1
 
-    try:
-        import tyro
+    import tyro
 
-        try:
-            run = import_module(command.module).run
-            return tyro.cli(run, prog=f"tsallax {name}", args=rest) or 0
-        except (ValueError, OSError) as error:
-            print(f"tsallax: {one_line(error)}", file=sys.stderr)
-            return 2
-    except KeyboardInterrupt:
-        print("tsallax: stopped", file=sys.stderr)
-        return 130
+    try:
+        run = import_module(command.module).run
+        return tyro.cli(run, prog=f"tsallax {name}", args=arguments) or 0
+    except (ValueError, OSError) as error:
+        print(f"tsallax: {one_line(error)}", file=sys.stderr)
+        return 2
 
 
 class LastingPipe(io.FileIO):
@@ -132,6 +135,13 @@ def outlive_pipe() -> None:
 def printable(text: object) -> str:
     """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+
+
+def unmarked(text: object) -> str:
+    """The same for a table of `rich`, which would take [words in brackets] for its own marks."""
+    from rich.markup import escape
+
+    return escape(printable(text))
 
 
 def check_counts(**numbers: int) -> None:

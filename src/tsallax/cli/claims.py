@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tsallax._jaxlib import use_cache
+from tsallax.cli import unmarked
 from tsallax.experiments.judging import NOT_RUN, Finding, Judged, judge
 from tsallax.experiments.verdicts import HOLDS, NOT
 from tsallax.report.claims_table import (
@@ -69,7 +70,10 @@ def _summary(judged: Sequence[Judged]) -> Table:
     for one in judged:
         found = one.primary
         table.add_row(
-            f"{one.claim.name} {one.claim.text}", _verdict(found), found.reading, where(found)
+            f"{one.claim.name} {one.claim.text}",
+            _verdict(found),
+            unmarked(found.reading),
+            unmarked(where(found)),
         )
     return table
 
@@ -81,9 +85,9 @@ def _details(judged: Sequence[Judged]) -> Table:
     for claim, findings in judged:
         run = [found for found in findings if found.reason != NOT_RUN]
         for found in run:
-            measured = "\n".join(measurements(found))
-            verdict = _verdict(found, kind=True)
-            table.add_row(claim.name, found.reading, where(found), verdict, measured)
+            measured = "\n".join(map(unmarked, measurements(found)))
+            place, verdict = unmarked(where(found)), _verdict(found, kind=True)
+            table.add_row(claim.name, unmarked(found.reading), place, verdict, measured)
         if len(run) < len(findings):
             unseen = f"{len(findings) - len(run)} of {len(findings)} readings"
             table.add_row(claim.name, unseen, "", f"[dim]{NOT_RUN}[/]", "")
@@ -92,6 +96,6 @@ def _details(judged: Sequence[Judged]) -> Table:
 
 
 def _verdict(found: Finding, kind: bool = False) -> str:
-    more = "; ".join(notes(found, kind))
+    more = unmarked("; ".join(notes(found, kind)))
     colour = COLOURS.get(found.verdict, "dim")
     return f"[{colour}]{found.verdict}[/]" + (f": {more}" if more else "")

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import tyro
 from rich.console import Console
+from rich.text import Text
 
 from tsallax._jaxlib import use_cache
 from tsallax.api import load
-from tsallax.cli import check_counts, check_seed, minatar_terminal
+from tsallax.cli import check_counts, check_seed, minatar_terminal, printable
 from tsallax.envs import GAMES, make, with_unit_actions
 from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
@@ -127,13 +128,13 @@ def _write(
     console = Console()
     if not console.is_terminal:
         print(f"writing {path} ...", flush=True)
-    with console.status(f"writing {path}: compiling ...") as status:
+    with console.status(Text(printable(f"writing {path}: compiling ..."))) as status:
 
         def frames() -> Iterator[video.Frame]:
             for moment in told:
                 image = video.frame(moment, names, title)
                 # The end of an episode is shown for a second.
                 yield from [image] * (fps if moment.action is None else 1)
-                status.update(f"writing {path}: {video.summary(moment)}")
+                status.update(Text(printable(f"writing {path}: {video.summary(moment)}")))
 
         video.write_video(path, frames(), fps)

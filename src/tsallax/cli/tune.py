@@ -8,7 +8,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from tsallax.cli import check_counts, printable
+from tsallax.cli import check_counts, printable, unmarked
 from tsallax.cli.config_options import config_options
 from tsallax.cli.display import duration
 from tsallax.spelling import counted
@@ -133,4 +133,4 @@ def _table(
 
 
 def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else unmarked(value)

@@ -203,6 +203,9 @@ def make_one(env_id: str, **options: Any) -> gymnasium.Env:
         raise ValueError(f"{env_id} needs another package: {hint}") from None
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"{env_id} cannot be made: {_first_line(error)}") from None
+    except Exception as error:  # a user's environment may raise anything
+        what = f"{type(error).__name__}: {_first_line(error)}"
+        raise ValueError(f"{env_id} cannot be made: {what}") from error
 
 
 def observation_spec(env_id: str, space: gymnasium.Space) -> jax.ShapeDtypeStruct:
@@ -258,11 +261,11 @@ def find_registered(env_id: str, native: Collection[str]) -> None:
         if package:
             import_module(package)  # which registers the name
         gymnasium.spec(name)
-    except (gymnasium.error.Error, ImportError, ValueError) as error:
+    except Exception as error:  # what a package does when it is imported is its own affair
         known = {name.lower(): name for name in (*native, *gymnasium.registry)}
         near = get_close_matches(name.lower(), known, n=1)
-        if isinstance(error, ImportError):
-            hint = str(error).splitlines()[0]
+        if not isinstance(error, (gymnasium.error.Error, ValueError)):
+            hint = _first_line(error)
         elif near:
             hint = f"did you mean {known[near[0]]!r}?"
         else:

@@ -5,6 +5,7 @@ its last checkpoint.
 """
 
 import contextlib
+import os
 import time
 from typing import Any
 
@@ -14,7 +15,10 @@ from tsallax.experiments.worker import work
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import to_json
 
-STORE = 100 << 20  # bytes of the object store of a cluster started here: jobs are a line of JSON
+# A cluster started here. It listens on the loopback alone, and has a small object store: a job is a
+# line of JSON.
+OWN = {"object_store_memory": 100 << 20, "include_dashboard": False}
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # so called; Linux has it, too
 ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, and the bits of a local sweep
 
 
@@ -28,13 +32,15 @@ class Ray:
     """
 
     def __init__(self, workers: int = 0, address: str = "", gpus: float = 0.0):
+        if not address:
+            os.environ.update(LOOPBACK)  # read when Ray is imported, and by its processes
         try:
             import ray
         except ImportError:
             raise ValueError("Ray is not installed: pip install 'tsallax[cluster]'") from None
         self.ray, self.most, self.gpus = ray, workers, gpus
-        own: dict[str, Any] = {"address": address} if address else {"object_store_memory": STORE}
-        ray.init(**own, include_dashboard=False if not address else None, log_to_driver=False)
+        own: dict[str, Any] = {"address": address} if address else OWN
+        ray.init(**own, log_to_driver=False)
         options = {"num_cpus": 1, "num_gpus": gpus, "max_retries": 0}
         environment = {} if gpus else {"env_vars": ONE_THREAD}
         self.task = ray.remote(**options, runtime_env=environment)(work)

@@ -23,7 +23,6 @@ only = { q = [2] }              # settings with other values are omitted
 
 import itertools
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -35,6 +34,7 @@ from typing import Any, NamedTuple
 from tsallax.operators import ALGORITHMS
 from tsallax.spelling import suggest
 from tsallax.storage.files import plain_name, read_named
+from tsallax.storage.toml_file import LARGEST, parse_toml
 from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config
 from tsallax.training.resolve import resolve
 
@@ -42,7 +42,6 @@ LISTS = {"hidden"}  # a list is one value of these
 KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs", "primary")
 RECORDED = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
 SHARED = "paper"  # the name of the scales that the paper's figures share
-LARGEST = 1 << 20  # bytes of a study's file
 MOST_SETTINGS = 10_000  # of one study
 
 
@@ -96,12 +95,7 @@ def read(path: Path) -> Study:
 def parse(text: str, name: str) -> Study:
     """A study from TOML; what is not understood is refused, with its place."""
     plain_name(name)  # of the folder of its results
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except RecursionError:
-        raise ValueError(f"{name}: lists or tables are nested too deeply") from None
+    table = parse_toml(text, name)
     _known(table, (*KEYS, "scales"), name)
     common, runs = table.get("common", {}), table.get("runs", [])
     tables = isinstance(runs, list) and runs and all(isinstance(block, dict) for block in runs)
@@ -112,7 +106,7 @@ def parse(text: str, name: str) -> Study:
     )
     scales = table.get("scales", {})
     if scales == SHARED:
-        scales = tomllib.loads((_folder() / "scales.toml").read_text())
+        scales = parse_toml((_folder() / "scales.toml").read_text(), "scales")
     for scale, rules in _table(scales, f"{name}, scales").items():
         plain_name(scale)
         for rule in rules:

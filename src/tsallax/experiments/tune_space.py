@@ -1,6 +1,5 @@
 """What a search for settings looks for: the options, and where each of them may lie."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from tsallax.operators.table import ACTOR_CRITICS
 from tsallax.spelling import suggest
+from tsallax.storage.toml_file import read_toml
 from tsallax.training.config import FIELDS, NUMBERS, ONLY, Config
 from tsallax.training.given import OPEN, field_value, with_preset_file
 from tsallax.training.options import Choices, Range
@@ -97,12 +97,8 @@ def _searchable(base: Config) -> list[str]:
 
 def _read_space(file: Path, known: Sequence[str]) -> Space:
     """`NAME = {low = 0.1, high = 1.0, log = true}`, or `NAME = {choices = [...]}`."""
-    try:
-        table = tomllib.loads(file.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file}: {error}") from None
     space: Space = {}
-    for name, about in table.items():
+    for name, about in read_toml(file).items():
         if name not in known:
             raise ValueError(f"{file}: {name!r} cannot be searched; {suggest(name, known)}")
         try:

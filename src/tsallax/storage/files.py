@@ -2,8 +2,9 @@
 
 The folder is held open, and its entries are reached through its descriptor. An entry is opened only
 if it is a regular file or, for a subfolder, a folder: never through a symbolic link, never a pipe
-or a device. So whatever a folder from a stranger contains, nothing outside it is read, written or
-removed. A system without such descriptors (Windows) checks each entry by its path instead.
+or a device, and for writing no file that has a second name (a hard link). So whatever a folder from
+a stranger contains, nothing outside it is written or removed, nor read by way of a link. A system
+without such descriptors (Windows) checks each entry by its path instead.
 
 A folder can be locked, for one process at a time.
 """
@@ -194,9 +195,12 @@ class Directory:
             if self.has(name) and not stat.S_ISREG(self._status(name).st_mode):
                 raise ValueError(f"{name} is not a regular file") from None
             raise type(error)(error.errno, error.strerror, str(self.path / name)) from None
-        if not stat.S_ISREG(os.fstat(number).st_mode):
+        found = os.fstat(number)
+        shared = found.st_nlink > 1 and flags & (os.O_WRONLY | os.O_RDWR)
+        if shared or not stat.S_ISREG(found.st_mode):
             os.close(number)
-            raise ValueError(f"{name} is not a regular file")
+            why = "is a hard link, and not written through" if shared else "is not a regular file"
+            raise ValueError(f"{name} {why}")
         return FileIO(number, mode)
 
 

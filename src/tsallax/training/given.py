@@ -1,18 +1,16 @@
 """What a user gave: values of Python or of a file as the fields of a configuration."""
 
 import dataclasses
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tsallax.spelling import suggest
-from tsallax.storage.files import read_named
+from tsallax.storage.toml_file import read_toml
 from tsallax.training.config import FIELDS, NUMBERS, Config
 from tsallax.training.resolve import NAMED
 
-LARGEST = 1 << 20  # bytes of a preset file
 # What a preset may say.
 OPEN = [n for n, field in FIELDS.items() if field.default is None and n != "init_cell"]
 
@@ -44,12 +42,7 @@ def with_preset_file(config: Config) -> Config:
     name = config.preset
     if name is None or name in NAMED or not name.endswith(".toml"):
         return config
-    try:
-        table = tomllib.loads(read_named(Path(name), LARGEST))
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except RecursionError:
-        raise ValueError(f"{name}: lists or tables are nested too deeply") from None
+    table = read_toml(Path(name))
     config = dataclasses.replace(config, preset=None)
     for key in table:
         if key not in OPEN:
