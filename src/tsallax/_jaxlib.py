@@ -4,20 +4,23 @@ docs/jax-versions.md has the measurements. To refuse a version does not import j
 the installed package's metadata, so that the refusal comes before jax has started.
 
 Compiled programs are kept between commands, in a folder that nobody else can write to. What is
-found there is run, so a folder of doubtful ownership is not used.
+found there is run, so a folder of doubtful ownership is not used, and a program only if it is byte
+for byte the one that was kept under its name.
 """
 
+import hashlib
 import os
 import stat
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PINNED = "0.10.1"
 TESTED = ("0.10.0", PINNED)
 OVERRIDE = "TSALLAX_ANY_JAXLIB"  # set to 1, this environment variable silences `guard`
 ENV = "JAX_COMPILATION_CACHE_DIR"  # jax's own; if it is set, jax uses that folder and we do nothing
+SEAL = hashlib.sha256().digest_size
 OTHERS, STICKY = stat.S_IWGRP | stat.S_IWOTH, stat.S_ISVTX
 
 
@@ -102,6 +105,53 @@ def prune(path: Path, most: int = 1 << 30) -> None:
         total -= about.st_size
 
 
+class Sealed:
+    """jax's cache of programs, each behind the sha256 of its key and its bytes.
+
+    jax believes that a file holds what its name says: a program in the place of another computes
+    something else, and a damaged one may crash.
+
+    Args:
+        files: jax's own, which reads and writes them.
+        folder: where they are.
+    """
+
+    def __init__(self, files: Any, folder: Path):
+        self.files, self.folder = files, folder
+
+    def get(self, key: str) -> bytes | None:
+        found = self.files.get(key) or b""
+        program = found[SEAL:]
+        if found and found[:SEAL] == _seal(key, program):
+            return program
+        # jax would not write what is there already.
+        (self.folder / f"{key}-cache").unlink(missing_ok=True)
+        return None
+
+    def put(self, key: str, program: bytes) -> None:
+        self.files.put(key, _seal(key, program) + program)
+
+
+def _seal(key: str, program: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + program).digest()
+
+
+def seal_programs() -> None:
+    """Put `Sealed` around what jax makes; an `AttributeError` where jax has no such place."""
+    from jax._src import compilation_cache
+
+    make = compilation_cache.get_file_cache
+    if getattr(make, "sealed", False):
+        return
+
+    def make_sealed(path: str) -> tuple[Sealed, str] | None:
+        made = make(path)
+        return made and (Sealed(made[0], Path(path)), path)
+
+    make_sealed.sealed = True  # type: ignore[attr-defined]
+    compilation_cache.get_file_cache = make_sealed  # type: ignore[assignment]
+
+
 def use_cache() -> Path | None:
     """Tell jax of the folder; None if there is none to be had, which costs only time."""
     if ENV in os.environ:
@@ -117,6 +167,10 @@ def use_cache() -> Path | None:
         return None
     import jax
 
+    try:
+        seal_programs()
+    except (ImportError, AttributeError):  # another jax: rather none than one that is believed
+        return None
     jax.config.update("jax_compilation_cache_dir", str(path))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     return path
