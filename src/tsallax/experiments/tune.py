@@ -4,8 +4,9 @@ A trial is one value for every option of the space, trained with every seed. Opt
 The best are trained again with other seeds before one of them is chosen.
 """
 
+import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ from jaxtyping import Float
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from tsallax.experiments.journal import Journal
-from tsallax.experiments.tune_space import Search, as_field
+from tsallax.experiments.journal import JOURNAL, Journal
+from tsallax.experiments.tune_space import Search, Space, as_field
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
 from tsallax.training.build import Run, check_memory, make_run, shape_of
@@ -25,7 +26,7 @@ from tsallax.training.driver import Silent, periods
 from tsallax.training.final import SHARE
 from tsallax.training.given import OPEN
 from tsallax.training.initial import start_from, take_initial
-from tsallax.training.options import Choices
+from tsallax.training.options import Choices, Range
 
 PRESET = "best.toml"
 RANDOM = 8  # trials before the sampler learns from them
@@ -36,15 +37,21 @@ Asked = Callable[[], bool]
 def open_study(folder: Directory, search: Search) -> optuna.Study:
     """The study of a folder, new or as it was; trials that were running are proposed again."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    journal = Journal(folder)
     try:
-        storage = optuna.storages.JournalStorage(Journal(folder))
         study = optuna.create_study(
-            storage=storage, study_name="tune", direction="maximize", load_if_exists=True
+            storage=optuna.storages.JournalStorage(journal),
+            study_name="tune",
+            direction="maximize",
+            load_if_exists=True,
         )
         trials = study.get_trials(deepcopy=False)
-    except (KeyError, TypeError, AssertionError, AttributeError):
-        raise ValueError(f"{folder.path} has a damaged journal") from None
-    about = plain({"config": to_json(search.base), "space": search.space})
+        whole = _is_whole(study, trials, search)
+    except Exception:  # Optuna believes what it reads
+        whole = False
+    if not whole:
+        raise ValueError(f"{folder.path} has a damaged {JOURNAL}")
+    about = _about(search)
     if study.user_attrs.get("search", about) != about:
         raise ValueError(f"{folder.path} holds another search: choose another folder")
     if not trials:
@@ -55,6 +62,42 @@ def open_study(folder: Directory, search: Search) -> optuna.Study:
             study.tell(trial.number, state=TrialState.FAIL)
             study.enqueue_trial(trial.params)
     return study
+
+
+def _about(search: Search) -> dict[str, Any]:
+    return plain({"config": to_json(search.base), "space": search.space})
+
+
+def _is_whole(study: optuna.Study, trials: Sequence[FrozenTrial], search: Search) -> bool:
+    """Whether a journal says what one of this search can say, as far as it is used here."""
+    if study.user_attrs.get("search", _about(search)) != _about(search):
+        return True  # of another one: that is what will be said
+    rows = study.user_attrs.get(CONFIRMED, {}).values()
+    return all(_is_sound(trial, search.space) for trial in trials) and all(
+        len(row) and _are_numbers(row) for row in rows
+    )
+
+
+def _is_sound(trial: FrozenTrial, space: Space) -> bool:
+    fixed = trial.system_attrs.get("fixed_params", {})
+    ended = trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+    return (
+        all(_lies_in(space[n], x) for values in (trial.params, fixed) for n, x in values.items())
+        and (not ended or trial.params.keys() == space.keys())
+        and _are_numbers([*trial.intermediate_values, *trial.intermediate_values.values()])
+        and _are_numbers([] if trial.value is None else [trial.value])
+        and (trial.state != TrialState.COMPLETE or trial.value is not None)
+    )
+
+
+def _lies_in(where: Range | Choices, value: Any) -> bool:
+    if isinstance(where, Choices):
+        return value in where.values
+    return _are_numbers([value]) and where.low <= value <= where.high
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(type(x) in (int, float) and math.isfinite(x) for x in values)
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:

@@ -100,7 +100,7 @@ class Directory:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise ValueError(f"{name} has {size:,} bytes; at most {limit:,} are read")
-            return file.read(limit)
+            return file.read(size)  # a buffer of so many bytes is allocated
 
     def create(self, name: str) -> FileIO:
         """Open a new file for writing; it must not exist."""
