@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tsallax.operators.table import ACTOR_CRITICS
 from tsallax.spelling import suggest
 from tsallax.storage.toml_file import read_toml
-from tsallax.training.config import FIELDS, NUMBERS, ONLY, Config
+from tsallax.training.config import FIELDS, FOREIGN, NUMBERS, ONLY, Config, agent_kind
 from tsallax.training.given import OPEN, field_value, with_preset_file
 from tsallax.training.options import Choices, Range
 from tsallax.training.resolve import EVALUATIONS, resolve
@@ -84,8 +83,8 @@ def as_field(name: str, value: Any) -> Any:
 
 def _searchable(base: Config) -> list[str]:
     """The options of the algorithm and the network that this run has."""
-    kind = "value agent" if base.algo in ACTOR_CRITICS else "actor-critic"
-    foreign = {*ONLY["replay" if base.learner == "parallel" else "parallel"], *ONLY[kind]}
+    other = "replay" if base.learner == "parallel" else "parallel"
+    foreign = {*ONLY[other], *FOREIGN[agent_kind(base)]}
     return [
         n
         for n in OPEN

@@ -16,12 +16,13 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
 from tsallax.agents.actor_critic import ActorAgent, Weights
+from tsallax.agents.discrete_actor import DiscreteActor
 from tsallax.networks.dense import Params
 from tsallax.policies.closed import kl_divergence, shannon_entropy
 from tsallax.storage.tensors import Spec
 from tsallax.types import HParams
 
-AnyAgent: TypeAlias = Agent | ActorAgent
+AnyAgent: TypeAlias = Agent | ActorAgent | DiscreteActor
 Arrays = dict[str, np.ndarray]
 Notes = dict[str, Any]  # what the arrays do not say, as JSON
 Tick = Callable[[int], None]  # told the step now and then, between two periods
@@ -45,27 +46,30 @@ class Metrics(NamedTuple):
 
 
 class ActorMetrics(NamedTuple):
-    """One row per period of an actor-critic: the same columns, and three more."""
+    """One row per period of an actor-critic: the same columns, and three more.
+
+    With discrete actions the same columns mean the same, or what is said after the stroke.
+    """
 
     step: Int[Array, ""]
     episodes: Int[Array, ""]
     episode_return: Float[Array, ""]
     episode_length: Float[Array, ""]
     loss: Float[Array, ""]  # of the critics
-    max_q: Float[Array, ""]  # at the centre of the policy
-    action_gap: Float[Array, ""]  # from there to uniformly random actions
+    max_q: Float[Array, ""]  # at the centre of the policy | as for `Metrics`
+    action_gap: Float[Array, ""]  # from there to uniformly random actions | as for `Metrics`
     entropy: Float[Array, ""]
-    support: Float[Array, ""]  # as a share of all actions
-    kl: Float[Array, ""]  # NaN: there is no copy of the policy
+    support: Float[Array, ""]  # as a share of all actions | as for `Metrics`
+    kl: Float[Array, ""]  # NaN: there is no copy of the policy | from the exact policy of Q
     epsilon: Float[Array, ""]
     diverged: Int[Array, ""]
     critic_gap: Float[Array, ""]  # mean distance between the two critics
-    width: Float[Array, ""]  # standard deviation of actions, of which there are [-1, 1]
+    width: Float[Array, ""]  # standard deviation of actions, of [-1, 1] | e to the entropy
     temperature: Float[Array, ""]  # alpha in effect
 
 
 def metrics_of(agent: AnyAgent) -> type[Metrics] | type[ActorMetrics]:
-    return ActorMetrics if isinstance(agent, ActorAgent) else Metrics
+    return Metrics if isinstance(agent, Agent) else ActorMetrics
 
 
 class Period(NamedTuple):
@@ -223,7 +227,7 @@ def policy_metrics(
     agent: AnyAgent, state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
 ) -> dict[str, Float[Array, ""]]:
     """What the policy is like on a batch of observations, before the target is copied."""
-    if isinstance(agent, ActorAgent):
+    if not isinstance(agent, Agent):
         return agent.metrics(state, seen, hp)
     look = jax.vmap(agent.policy, (None, 0, None))
     Q, pi = look(state.params, seen, hp)

@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax.agents import AgentState
-from tsallax.agents.actor_critic import ActorAgent
+from tsallax.agents import Agent, AgentState
 from tsallax.learners import (
     ActorMetrics,
     AnyAgent,
@@ -80,7 +79,7 @@ def make_loop(
         schedule: when it acts, updates and copies.
         reuse: keep the target network's values of stored states within a target period.
     """
-    atoms: Any = None if isinstance(agent, ActorAgent) else agent.atoms  # needed to reuse them
+    atoms: Any = agent.atoms if isinstance(agent, Agent) else None  # needed to reuse them
 
     def init(key: PRNGKeyArray) -> State:
         k_agent, k_reset, k_run = jax.random.split(key, 3)

@@ -38,12 +38,17 @@ class Algorithm(NamedTuple):
 
 
 class ActorCritic(NamedTuple):
-    """One row of an actor-critic: the two terms of its critics' target, by drawn actions."""
+    """One row of an actor-critic: the two terms of its critics' target, by drawn actions.
+
+    Where actions are discrete nothing is drawn: it has the two terms of a value agent.
+    """
 
     name: str
     value: Term  # at s'
     bonus: Term  # at (s, a)
     source: str
+    discrete: str  # the value agent whose terms it has there
+    actor: str  # and the loss of its actor there
     defaults: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     reductions: tuple[str, ...] = ()
 
@@ -140,14 +145,17 @@ _ROWS = (
 _SOFT = {"entropy": 1.0}
 _ACTOR_ROWS = (
     ActorCritic("sac", actor_critics.drawn_value, actor_critics.no_bonus,
-                "Haarnoja et al. 2018", {**_SHANNON, **_SOFT}),
+                "Haarnoja et al. 2018", "tsallis-dqn", "objective", {**_SHANNON, **_SOFT}),
     ActorCritic("tac", actor_critics.drawn_value, actor_critics.no_bonus,
-                "Lee et al. 2020", _SOFT, reductions=("sac at q = 1",)),
+                "Lee et al. 2020", "tsallis-dqn", "fenchel-young", _SOFT,
+                reductions=("sac at q = 1",)),
     ActorCritic("munchausen-sac", actor_critics.drawn_value, actor_critics.log_density_bonus,
-                "Vieillard et al. 2020", {**_SHANNON, **_SOFT, "clip": -1.0, "clip_above": 0.0},
+                "Vieillard et al. 2020", "mt-dqn", "objective",
+                {**_SHANNON, **_SOFT, "clip": -1.0, "clip_above": 0.0},
                 reductions=("sac at beta = 0",)),
     ActorCritic("tal-ac", actor_critics.drawn_value, actor_critics.drawn_advantage_bonus,
-                "section 6, future work", _SOFT, reductions=("tac at beta = 0",)),
+                "section 6, future work", "tal", "fenchel-young", _SOFT,
+                reductions=("tac at beta = 0",)),
 )
 # fmt: on
 ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}

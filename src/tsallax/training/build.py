@@ -14,6 +14,7 @@ import numpy as np
 from tsallax import envs
 from tsallax.agents import make_agent
 from tsallax.agents.actor_critic import ActorAgent, make_actor_critic
+from tsallax.agents.discrete_actor import make_discrete_actor
 from tsallax.learners import (
     AnyAgent,
     Learner,
@@ -24,10 +25,16 @@ from tsallax.learners import (
 )
 from tsallax.learners.device import DeviceLearner, check_devices
 from tsallax.networks.dense import Network, make_network, mlp, output_shape
-from tsallax.operators.table import ACTOR_CRITICS, get_algorithm, get_row, make_hparams
+from tsallax.operators.table import (
+    ACTOR_CRITICS,
+    ALGORITHMS,
+    get_algorithm,
+    get_row,
+    make_hparams,
+)
 from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
-from tsallax.training.config import CLOSED, NUMBERS, Config, grid, varied
+from tsallax.training.config import CLOSED, NUMBERS, Config, agent_kind, grid, varied
 from tsallax.types import Box, Environment, HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
@@ -175,7 +182,7 @@ def agent_of(
     network: Network | None,
 ) -> tuple[Any, tuple[int, ...]]:
     """The agent, and the shape of its network's output."""
-    if config.algo in ACTOR_CRITICS:
+    if agent_kind(config) == "continuous actor":
         return actor_of(config, observation, num_actions, network), ()
     if network is None:
         if config.network == "own":
@@ -195,17 +202,24 @@ def agent_of(
             f"the network's output has the shape {head}; {config.env} needs ({num_actions},), "
             f"or ({num_actions}, quantiles)"
         )
+    how = {"q": q, "optimiser": config.optimiser, "optimiser_eps": config.optimiser_eps}
+    if config.actor:
+        if len(head) > 1:
+            raise ValueError(f"{config.algo} has action values, no quantiles: {head}")
+        row, given = ALGORITHMS[ACTOR_CRITICS[config.algo].discrete], config.automatic_alpha
+        agent = make_discrete_actor(
+            network, row, actor=config.actor, automatic_alpha=given, **how
+        )
+        return agent, ()
     agent = make_agent(
         network,
         get_algorithm(config.algo),
         method=config.policy,
-        q=q,
-        optimiser=config.optimiser,
-        optimiser_eps=config.optimiser_eps,
         loss=config.loss,
         acting=config.acting,
         shared_draw=config.sal_draw == "update",
         clip_gradient=clips_gradient(config),
+        **how,
     )
     return agent, head
 
@@ -235,8 +249,6 @@ def actor_of(
 
 def check_actions(algo: str, env_id: str, box: Box | None) -> None:
     """Refuse an algorithm for the other kind of actions."""
-    if box is None and algo in ACTOR_CRITICS:
-        raise ValueError(f"{algo} is for continuous actions, and {env_id} has discrete ones")
     if box is not None and algo not in ACTOR_CRITICS:
         raise ValueError(f"{env_id} has continuous actions: --algo {', '.join(ACTOR_CRITICS)}")
 

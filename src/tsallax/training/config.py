@@ -132,14 +132,17 @@ class Config:
                           "each update.", SHARE)
     target_entropy: Numbers = number(
         "Actor-critic: Shannon entropy per dimension of the Gaussian at whose width an automatic "
-        "alpha aims.", ("finite", math.isfinite))
+        "alpha aims; of discrete actions, as a share of the largest.", ("finite", math.isfinite))
     automatic_alpha: bool = option("algorithm", "Actor-critic: alpha follows the target entropy, "
-                                   "from 1 on; True unless alpha is given.")
+                                   "from 1 on; True unless alpha is given or actions are discrete.")
     density: Literal["gaussian", "q-gaussian"] = option(
         "algorithm", "Actor-critic: the policy before its squash; a q-Gaussian has a bounded "
         "support for q > 1.")
     baseline_actions: int = option("algorithm", "Actor-critic: actions drawn for the mean that an "
                                    "advantage is taken from.", rule=AT_LEAST_ONE)
+    actor: Literal["fenchel-young", "objective", "exact"] = option(
+        "algorithm", "Actor-critic, discrete actions: the loss of the policy network, or no such "
+        "network but the exact policy of the critics.")
 
     network: Network = option("network", "Network; `own` is given in Python.")
     hidden: tuple[int, ...] = option("network", "Widths of the fully connected layers.",
@@ -201,7 +204,8 @@ class Config:
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
-ACTOR = ("clip_above", "tau", "target_entropy", "automatic_alpha", "density", "baseline_actions")
+DRAWN = ("clip_above", "density", "baseline_actions")  # of continuous actions
+ACTOR = (*DRAWN, "tau", "target_entropy", "automatic_alpha", "actor")
 YOUNGER = (  # than schema 3 of the run folder
     "stop_at",
     "schedule_steps",
@@ -214,13 +218,24 @@ YOUNGER = (  # than schema 3 of the run folder
     *ACTOR,
 )
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
-ONLY = {  # options of one learner, or of one kind of agent; the others leave them None
+ONLY = {  # options of one learner; the other leaves them None
     "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),
     "parallel": ("num_envs", "rollout", "epochs", "minibatches", "frozen_bonus", "lambda_",
                  "reward_scale", "learning_rate_end"),
-    "actor-critic": ACTOR,
-    "value agent": ("delta", "log_weight", "max_grad_norm", "loss", "acting", "sal_draw", "head"),
 }  # fmt: skip
+VALUE = ("delta", "log_weight", "max_grad_norm", "loss", "acting", "sal_draw", "head")
+FOREIGN = {  # by the kind of agent: options of the others
+    "value agent": ACTOR,
+    "discrete actor": (*VALUE, *DRAWN),
+    "continuous actor": (*VALUE, "actor"),
+}
+
+
+def agent_kind(config: Config) -> str:
+    """The kind of agent of a resolved configuration."""
+    if config.tau is None:
+        return "value agent"
+    return "discrete actor" if config.actor else "continuous actor"
 
 
 def grid(config: Config) -> list[dict[str, float]]:

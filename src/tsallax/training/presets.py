@@ -178,6 +178,12 @@ ACTOR_CRITIC: dict[str, Any] = {
 ACTOR_CRITIC_ENVS: dict[str, dict[str, Any]] = {
     "Pendulum-v1": {"learning_rate": (1e-3,), "buffer": 100_000},
 }
+# With discrete actions, beside the settings of a value agent.
+DISCRETE_ACTOR: dict[str, Any] = {
+    "tau": (0.005,),
+    "target_entropy": (0.3,),
+    "automatic_alpha": False,
+}
 
 
 def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:

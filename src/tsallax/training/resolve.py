@@ -1,15 +1,17 @@
 """How a configuration is filled in and checked: from what was given to the values in effect."""
 
 import dataclasses
+import math
 from typing import Any, Literal, get_args, get_origin
 
 from tsallax.training import tuned
-from tsallax.training.config import FIELDS, FOLLOWING, NUMBERS, ONLY, Config
+from tsallax.training.config import FIELDS, FOLLOWING, FOREIGN, NUMBERS, ONLY, Config
 from tsallax.training.limits import check_limits
 from tsallax.training.presets import (
     ACTOR_CRITIC,
     ACTOR_CRITIC_ENVS,
     COMMON,
+    DISCRETE_ACTOR,
     OPTIMISER_EPS,
     PARALLEL,
     PRESETS,
@@ -31,29 +33,39 @@ def resolve(config: Config) -> Config:
         raise ValueError("which environment? `tsallax list` names them")
     _check_kinds(config)
     row = get_row(config.algo)
-    actor = isinstance(row, ActorCritic)
-    if actor and config.learner == "parallel":
+    if isinstance(row, ActorCritic) and config.learner == "parallel":
         raise ValueError(f"{config.algo} learns from a replay: leave --learner parallel out")
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
-    filling = _actor_filling(config) if actor else _filling(config, kind)
+    if not isinstance(row, ActorCritic):
+        agent, filling = "value agent", _filling(config, kind)
+    elif kind == "native" and envs.make(config.env).action_box is not None:
+        agent, filling = "continuous actor", _actor_filling(config)
+    else:
+        agent, filling = "discrete actor", _discrete_filling(config, kind, row.actor)
     filling |= {name: (value,) for name, value in row.defaults.items()}
     filling["loop"] = "compiled" if kind == "native" else "host"
     if kind != "atari":
         filling.pop("episodic_life", None)
-    config = _fill(dataclasses.replace(config, preset=filling["preset"]), filling, actor)
-    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]}, actor)
+    config = _fill(dataclasses.replace(config, preset=filling["preset"]), filling, agent)
+    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]}, agent)
     _check_values(config)
     check_limits(config)
     if isinstance(row, ActorCritic):
-        _check_actor(config)
+        (_check_discrete if agent == "discrete actor" else _check_actor)(config)
     elif row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
     return _normal_form(config)
 
 
+def _discrete_filling(config: Config, kind: str, actor: str) -> dict[str, Any]:
+    """As for a value agent with a replay, and what it does not have."""
+    filling = _filling(dataclasses.replace(config, learner="replay"), kind)
+    return filling | DISCRETE_ACTOR | {"actor": actor}
+
+
 def _actor_filling(config: Config) -> dict[str, Any]:
-    """There is one preset of actor-critics."""
+    """There is one preset of actor-critics with continuous actions."""
     if config.choices or config.preset not in (None, "tuned"):
         raise ValueError(f"{config.algo} has one preset, tuned, and no choices")
     own = ACTOR_CRITIC_ENVS.get(config.env, {})
@@ -104,7 +116,7 @@ def _seen(env: str) -> tuple[str, dict[str, Any]]:
     return "atari", {"clip_rewards": False, **own}
 
 
-def _fill(config: Config, filling: dict[str, Any], actor: bool) -> Config:
+def _fill(config: Config, filling: dict[str, Any], agent: str) -> Config:
     config = dataclasses.replace(config, learner=config.learner or filling["learner"])
     foreign = ONLY["replay" if config.learner == "parallel" else "parallel"]
     if given := [name for name in foreign if getattr(config, name) is not None]:
@@ -112,9 +124,10 @@ def _fill(config: Config, filling: dict[str, Any], actor: bool) -> Config:
         raise ValueError(
             f"{given[0]} is no option of the {config.learner} learner: give learner {other} as well"
         )
-    others = ONLY["value agent" if actor else "actor-critic"]
+    others = FOREIGN[agent]
     if given := [name for name in others if getattr(config, name) is not None]:
-        raise ValueError(f"{given[0]} is no option of {config.algo}")
+        where = "" if agent == "value agent" else f" with {agent.removesuffix(' actor')} actions"
+        raise ValueError(f"{given[0]} is no option of {config.algo}{where}")
     foreign += others
     names = [n for n in FIELDS if n in filling and n not in (*FOLLOWING, *foreign)]
     open_fields = {name: filling[name] for name in names if getattr(config, name) is None}
@@ -170,13 +183,27 @@ def _check_kinds(config: Config) -> None:
             raise ValueError(f"{name} must be a tuple of one or more numbers, not {value!r}")
 
 
+def _check_discrete(config: Config) -> None:
+    _check_shannon(config)
+    if any(math.isinf(q) for q in config.q):
+        raise ValueError(f"q must be finite for {config.algo}: a greedy actor has no gradient")
+    if config.policy != "exact":
+        raise ValueError(f"{config.algo} has the exact policy, not {config.policy!r}")
+    if any(not 0 < share < 1 for share in config.target_entropy):
+        raise ValueError("target_entropy must be between 0 and 1, a share, for discrete actions")
+
+
+def _check_shannon(config: Config) -> None:
+    if config.algo == "sac" and config.q != (1.0,):
+        raise ValueError("sac is q = 1: with another q it is tac")
+
+
 def _check_actor(config: Config) -> None:
     if config.network != "mlp":
         raise ValueError(f"{config.algo} takes vectors: --network mlp, not {config.network}")
     if any(not 0 < q <= LARGEST_Q for q in config.q):
         raise ValueError(f"q must be positive and at most {LARGEST_Q:g} for {config.algo}")
-    if config.algo == "sac" and config.q != (1.0,):
-        raise ValueError("sac is q = 1: with another q it is tac")
+    _check_shannon(config)
     if config.density == "q-gaussian" and any(q < 1 for q in config.q):
         raise ValueError("a q-gaussian needs q >= 1")
     if config.density == "q-gaussian" and config.algo == "munchausen-sac":
