@@ -70,6 +70,7 @@ CASES = {
         "algo": "tal-ac", "hidden": (8,), "batch": 8, "buffer": 100, "target_period": 40,
         "steps": 80, "warmup": 8, "seeds": 1, "eval_every": 40, "eval_episodes": 1,
     }),
+    "replay, discrete actor": ("CartPole-v1", {"algo": "tal-ac", "seeds": 1, "q": (1.5,)}),
 }  # fmt: skip
 
 

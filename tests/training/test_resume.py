@@ -37,6 +37,9 @@ PARALLEL = paper(
     steps=STEPS,
     eval_every=80,
 )
+ACTOR = tiny.config(
+    algo="tal-ac", automatic_alpha=True, preset=None, learner="replay", warmup=20, steps=STEPS
+)
 HOST = tiny.config(tiny.HOST, q=(2.0,), steps=STEPS)
 
 
@@ -63,7 +66,9 @@ def interrupted(config, stops, tmp_path):
     return seen
 
 
-@pytest.mark.parametrize("config", [CARTPOLE, PARALLEL], ids=["replay", "parallel"])
+@pytest.mark.parametrize(
+    "config", [CARTPOLE, PARALLEL, ACTOR], ids=["replay", "parallel", "discrete actor"]
+)
 def test_compiled_runs_are_resumed_to_the_bit(config, tmp_path):
     whole = interrupted(config, [], tmp_path / "whole")
     parts = interrupted(config, [80], tmp_path / "parts")

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, Key
 
-from tsallax.agents import Agent, AgentState
-from tsallax.learners import epsilon_at, policy_metrics
+from tsallax.agents import AgentState
+from tsallax.learners import AnyAgent, epsilon_at, policy_metrics
 from tsallax.learners.device import own_buffers
 from tsallax.types import HParams
 
@@ -48,7 +48,7 @@ class Functions(NamedTuple):
     policy: Callable[..., Any]
 
 
-def make_programs(agent: Agent, hp: HParams, seeds: list[int], apart: bool) -> Programs:
+def make_programs(agent: AnyAgent, hp: HParams, seeds: list[int], apart: bool) -> Programs:
     keys = jax.vmap(lambda key: jax.random.split(key, 3))(
         jnp.stack([jax.random.key(seed) for seed in seeds])
     )
@@ -56,7 +56,7 @@ def make_programs(agent: Agent, hp: HParams, seeds: list[int], apart: bool) -> P
 
 
 @lru_cache(maxsize=32)
-def _functions(agent: Agent, apart: bool) -> Functions:
+def _functions(agent: AnyAgent, apart: bool) -> Functions:
     def act(params, observation, hp, key, step):
         k_act = jax.random.fold_in(key, step)
         return agent.act(params, observation, epsilon_at(step, hp), hp, k_act)
@@ -78,7 +78,7 @@ def _functions(agent: Agent, apart: bool) -> Functions:
     )
 
 
-def _together(agent: Agent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
+def _together(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
     all_cells = _functions(agent, apart=False)
     copy = jax.vmap(agent.copy_target)
     return Programs(
@@ -95,7 +95,7 @@ def _together(agent: Agent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Pro
     )
 
 
-def _apart(agent: Agent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
+def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
     """A tuple is held."""
     one, hps = _functions(agent, apart=True), _rows(hp)
     act = _in_turn(one.act, hps, _rows(keys[:, 1]))

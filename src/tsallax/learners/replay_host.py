@@ -14,9 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from tsallax.agents import Agent, AgentState
+from tsallax.agents import AgentState
 from tsallax.envs.host import HostEnvs
 from tsallax.learners import (
+    ActorMetrics,
+    AnyAgent,
     Arrays,
     Metrics,
     Notes,
@@ -24,6 +26,7 @@ from tsallax.learners import (
     Schedule,
     Tick,
     epsilon_at,
+    metrics_of,
     periods,
     with_weights,
 )
@@ -81,7 +84,7 @@ class ReplayOnHost:
         self,
         make_envs: Callable[[int], HostEnvs],
         frame: jax.ShapeDtypeStruct,
-        agent: Agent,
+        agent: AnyAgent,
         hp: HParams,
         seeds: list[int],
         schedule: Schedule,
@@ -91,6 +94,7 @@ class ReplayOnHost:
     ):
         self.make_envs, self.frame, self.hp, self.seeds = make_envs, frame, hp, seeds
         self.schedule, self.buffer, self.stack = schedule, buffer, stack
+        self.row = metrics_of(agent)
         self.programs = make_programs(agent, hp, seeds, apart=apart or len(seeds) == 1)
 
     @cached_property
@@ -216,7 +220,7 @@ class ReplayOnHost:
         state.diverged = np.where(bad, step + 1, state.diverged)
         return loss
 
-    def _close_period(self, state: State, losses: list[Any], copy: bool) -> Metrics:
+    def _close_period(self, state: State, losses: list[Any], copy: bool) -> Metrics | ActorMetrics:
         step, episodes = int(state.step[0]), state.episodes
         for cell, kept in state.kept.items():  # a failed cell's column went on with old data
             state.held = self.programs.put(state.held, cell, kept)
@@ -231,7 +235,7 @@ class ReplayOnHost:
         }
         numbers = {name: np.where(state.alive, x, np.nan) for name, x in numbers.items()}
         numbers |= {"step": state.step.copy(), "episodes": ended["episodes"]}
-        metrics = Metrics(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
+        metrics = self.row(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
         episodes.clear()
         if copy:
             state.held = self.programs.copy_target(state.held)

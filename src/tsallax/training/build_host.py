@@ -5,9 +5,8 @@ from functools import lru_cache, partial
 
 import jax
 
-from tsallax.agents import Agent
 from tsallax.envs.host import make_host
-from tsallax.learners import Learner
+from tsallax.learners import AnyAgent, Learner
 from tsallax.learners.parallel_host import ParallelOnHost
 from tsallax.learners.replay_host import ReplayOnHost
 from tsallax.networks.dense import Network
@@ -51,7 +50,7 @@ def make_on_host(
 
 
 @lru_cache(maxsize=32)
-def _host_agent(config, q, observation, num_actions, network, names) -> Agent:
+def _host_agent(config, q, observation, num_actions, network, names) -> AnyAgent:
     """The same for runs of the same shape, so that one process compiles its programs once."""
     del names
     return agent_of(config, q, observation, num_actions, network)[0]

@@ -233,7 +233,7 @@ FOREIGN = {  # by the kind of agent: options of the others
 
 def agent_kind(config: Config) -> str:
     """The kind of agent of a resolved configuration."""
-    if config.tau is None:
+    if config.automatic_alpha is None:
         return "value agent"
     return "discrete actor" if config.actor else "continuous actor"
 

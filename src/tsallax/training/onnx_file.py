@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import reduce
 
 import jax
 import numpy as np
@@ -14,15 +15,17 @@ except ImportError as error:
     raise ValueError(f"this needs {error.name}: pip install 'tsallax[onnx]'") from None
 
 from tsallax import __version__
+from tsallax.agents.actor_critic import Weights
 from tsallax.networks import Dense, Params
 from tsallax.operators import ALGORITHMS
 from tsallax.operators.targets import boltzmann, hard
 from tsallax.policies import tsallis_policy
 from tsallax.training.config import CLOSED, Config
-from tsallax.types import HParams
+from tsallax.types import HParams, Policy
 
 INPUT, OUTPUTS = "observation", ("action_values", "pi")
 TRIALS, TOLERANCE = 64, 1e-5  # observations; of pi from equal values, and of values to their size
+ACTORS = 1e-4  # of the pi of an actor, whose logits, of the size of Q/alpha, are not given
 
 
 def checked_policy(
@@ -43,8 +46,10 @@ def checked_policy(
     Q, pi = run_file(data, given)
     own_Q, own_pi = own(given)
     same = np.abs(Q - own_Q).max() <= TOLERANCE * (1 + np.abs(own_Q).max())
-    if ALGORITHMS[config.algo].policy is None:
-        exact = tsallis_policy(Q, float(hp.q), float(hp.alpha), float(hp.k))
+    if _learned(config):
+        same &= np.abs(pi - own_pi).max() <= ACTORS
+    elif _own_policy(config.algo) is None:
+        exact = tsallis_policy(Q, float(hp.q), _alpha(params, hp), float(hp.k))
         same &= np.abs(pi - np.asarray(exact)).max() <= TOLERANCE
     if not same:
         raise ValueError("the ONNX graph does not agree with this policy: it is not exported")
@@ -52,13 +57,28 @@ def checked_policy(
 
 
 def _check_exportable(config: Config, q: float) -> None:
-    if config.algo not in ALGORITHMS:
+    if config.algo not in ALGORITHMS and not config.actor:
         raise ValueError(f"{config.algo} has continuous actions: only discrete ones are exported")
     if config.network == "own":
         raise ValueError("a network of your own cannot be exported: only those that have a name")
-    own = ALGORITHMS[config.algo].policy
+    own = _own_policy(config.algo)
     if own is None and config.policy != "exact" and q not in CLOSED:
         raise ValueError(f"the policy {config.policy!r} cannot be exported: only the exact one")
+
+
+def _learned(config: Config) -> bool:
+    """Whether the policy is that of a network of its own."""
+    return config.actor not in (None, "exact")
+
+
+def _own_policy(algo: str) -> Policy | None:
+    return ALGORITHMS[algo].policy if algo in ALGORITHMS else None
+
+
+def _alpha(params: Params, hp: HParams) -> float:
+    """In effect: an automatic one has been learned."""
+    learned = params.log_alpha if isinstance(params, Weights) else 0.0
+    return float(hp.alpha) * math.exp(float(learned))
 
 
 def policy_file(
@@ -66,20 +86,29 @@ def policy_file(
 ) -> bytes:
     """The graph of the network and of its policy."""
     graph = export.Graph()
-    layers = jax.tree.leaves(params, is_leaf=lambda x: isinstance(x, Dense))
+    critics = params.critics if isinstance(params, Weights) else (params,)
+    layers = jax.tree.leaves(critics[0], is_leaf=lambda x: isinstance(x, Dense))
     outputs = np.shape(layers[-1].bias)[0]
     num_actions = outputs // (config.quantiles if config.head == "quantile" else 1)
-    Q = export.action_values(
-        config.network,
-        params,
-        export.Value(graph, INPUT),
-        observation,
-        num_actions,
-        stacked=bool(config.stack),
-        layer_norm=config.layer_norm,
-    )
-    numbers = {name: float(getattr(hp, name)) for name in ("q", "alpha", "k")}
-    pi = _policy(config.algo, Q, num_actions, **numbers)
+
+    def values(params: Params) -> export.Value:
+        return export.action_values(
+            config.network,
+            params,
+            export.Value(graph, INPUT),
+            observation,
+            num_actions,
+            stacked=bool(config.stack),
+            layer_norm=config.layer_norm,
+        )
+
+    Q = reduce(export.Value.minimum, map(values, critics))
+    numbers = {"q": float(hp.q), "alpha": _alpha(params, hp), "k": float(hp.k)}
+    if _learned(config):
+        logits = values(params.actor)
+        pi = _policy(config.algo, logits, num_actions, **{**numbers, "alpha": 1.0})
+    else:
+        pi = _policy(config.algo, Q, num_actions, **numbers)
     about = {"environment": config.env, "algorithm": config.algo}
     about |= {name: f"{value:g}" for name, value in numbers.items()}
     return graph.model(
@@ -93,7 +122,7 @@ def policy_file(
 def _policy(
     algo: str, Q: export.Value, num_actions: int, q: float, alpha: float, k: float
 ) -> export.Value:
-    own = ALGORITHMS[algo].policy
+    own = _own_policy(algo)
     if own is hard or (own is None and math.isinf(q)):
         return export.greedy(Q)
     if own is boltzmann or q == 1:
