@@ -1,4 +1,4 @@
-"""Runs of actor-critics with discrete actions: on the device and on the host, from start to file."""
+"""Runs of actor-critics with discrete actions, compiled and on the host, from start to file."""
 
 import dataclasses
 

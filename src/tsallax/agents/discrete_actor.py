@@ -223,7 +223,8 @@ def make_discrete_actor(
                 "width": jnp.exp(entropy),
             }
 
-        return {**jax.tree.map(jnp.mean, jax.vmap(one)(seen)), "temperature": hp.alpha}
+        found = jax.tree.map(jnp.mean, jax.vmap(one)(seen))
+        return {**found, "temperature": jnp.asarray(hp.alpha)}
 
     def copy_target(state: AgentState) -> AgentState:
         """The frozen critics follow at every update: there is nothing to copy."""

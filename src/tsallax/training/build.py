@@ -207,9 +207,7 @@ def agent_of(
         if len(head) > 1:
             raise ValueError(f"{config.algo} has action values, no quantiles: {head}")
         row, given = ALGORITHMS[ACTOR_CRITICS[config.algo].discrete], config.automatic_alpha
-        agent = make_discrete_actor(
-            network, row, actor=config.actor, automatic_alpha=given, **how
-        )
+        agent = make_discrete_actor(network, row, actor=config.actor, automatic_alpha=given, **how)
         return agent, ()
     agent = make_agent(
         network,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Any
 
 import jax
 
@@ -41,7 +42,7 @@ def make_on_host(
     agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
     # `vmap` would make a grouped convolution, which is slow on a CPU.
     apart = config.network == "nature" and jax.default_backend() == "cpu"
-    given = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
+    given: Any = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
     if config.learner == "parallel":
         learner: Learner = ParallelOnHost(*given, rollouts_of(config), config.stack, apart)
     else:
