@@ -34,8 +34,10 @@ class HParams(NamedTuple):
     total_steps: Traced = 1.0  # of the run
     lambda_: Traced = 0.0  # of the returns: 0 is one step, 1 the whole rollout
     reward_scale: Traced = 1.0  # rewards are multiplied by it, for the parallel learner
+    tau: Traced = 0.005  # share of a network that its frozen copy takes at each update
+    priority_exponent: Traced = 0.6  # of the errors, in a prioritised replay: 0 is uniform
+    importance_exponent: Traced = 0.4  # of its weights at the start; linear to 1 at the end
     clip_above: Traced = float("inf")  # of actor-critics from here on: the bonus' upper bound
-    tau: Traced = 0.005  # share of the critics that their frozen copies take at each update
     target_entropy: Traced = -1.0  # of the width at which an automatic alpha aims, per dimension
 
 
@@ -60,11 +62,22 @@ class Transition(NamedTuple):
     next_observation: Shaped[Array, "..."]
 
 
+class Segment(NamedTuple):
+    """n transitions in a row, from the one that was drawn. After the first cut nothing counts."""
+
+    observation: Shaped[Array, "batch n ..."]
+    action: Int[Array, "batch n"]
+    reward: Float[Array, "batch n"]
+    terminated: Bool[Array, "batch n"]
+    cut: Bool[Array, "batch n"]  # the episode ended in this step, or nothing later is stored
+    next_observation: Shaped[Array, "batch ..."]  # the true one after the first cut, or after all
+
+
 Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]
 # The terms of a target: the value is an average of atoms under the policy of the action values.
 Value = Callable[[Float[Array, "A"], Float[Array, "A *N"], HParams, Policy], Float[Array, "*N"]]
 Bonus = Callable[[Bootstrap, HParams, Policy], Float[Array, ""]]
-Target = Callable[[Bootstrap, HParams, Policy], Float[Array, "*N"]]
+Target = Callable[..., Float[Array, "*N"]]  # (x, hp, policy, Q of a double estimate)
 
 EnvState = Any  # a pytree of arrays, the same structure from every reset and step
 Observation = Shaped[Array, "..."]  # float32 vectors, or bool images (height, width, channels)

@@ -1,6 +1,7 @@
 """An agent: pure functions over one seed, such as `init`, `act` and `update`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,11 +11,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents.rmsprop import centred_rmsprop
 from tsallax.networks.dense import Network, Params
+from tsallax.operators.returns import n_step, onward
 from tsallax.operators.table import Algorithm, one_step
 from tsallax.operators.targets import action_values, huber, quantile_huber, squared
 from tsallax.policies.closed import epsilon_greedy, normalise, sample
 from tsallax.policies.tsallis import Method, make_policy
-from tsallax.types import Bootstrap, HParams, Policy, Transition
+from tsallax.types import Bootstrap, HParams, Policy, Segment, Traced, Transition
 
 OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
     "adam": optax.scale_by_adam,
@@ -38,12 +40,18 @@ class Agent(NamedTuple):
     act: Callable[..., Int[Array, ""]]  # (params, observation, epsilon, hp, key)
     behaviour: Callable[..., Float[Array, "A"]]  # (Q, hp): what `act` mixes with uniform actions
     update: Callable[..., tuple[AgentState, Float[Array, ""]]]  # (state, batch, hp, key, cached)
+    weighted_update: Callable[..., Any]  # (state, batch, hp, key, weights): also gives the errors
     fit: Callable[..., tuple[AgentState, Float[Array, ""]]]  # (state, observations, actions, y, hp)
     copy_target: Callable[[AgentState], AgentState]
     policy: Callable[..., tuple[Float[Array, "A"], Float[Array, "A"]]]  # Q and pi
     atoms: Callable[..., Float[Array, "batch A *N"]]  # the network on a batch
     value: Callable[..., Float[Array, "*N"]]  # (Z, hp): the algorithm's, at one state
     bonus: Callable[..., Float[Array, ""]]  # (x, hp): the algorithm's, of one transition
+
+
+def follow(frozen: Params, params: Params, tau: Traced) -> Params:
+    """`t + tau (p - t)`: a share of the network goes into its frozen copy."""
+    return jax.tree.map(lambda t, p: t + tau * (p - t), frozen, params)
 
 
 def make_agent(
@@ -58,6 +66,8 @@ def make_agent(
     acting: str = "pi",
     shared_draw: bool = True,
     clip_gradient: bool = True,
+    double: bool = False,
+    polyak: bool = False,
 ) -> Agent:
     """Algorithm 1 of the paper, without its loop.
 
@@ -72,6 +82,8 @@ def make_agent(
         acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.
         shared_draw: SAL draws once an update (True) or once a sample.
         clip_gradient: to `max_grad_norm`; False where that is infinite anyway saves its norm.
+        double: the policy at s' is that of the network, the atoms are the frozen copy's.
+        polyak: the frozen copy follows at every update by a share `hp.tau`, and is never copied.
     """
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
@@ -115,32 +127,56 @@ def make_agent(
         return jax.vmap(network.apply, (None, 0))(params, observations)
 
     def targets(
-        Z: Float[Array, "batch A *N"],
-        Z_next: Float[Array, "batch A *N"],
-        batch: Transition,
+        state: AgentState,
+        batch: Transition | Segment,
         hp: HParams,
         key: PRNGKeyArray,
+        cached: tuple[Array, Array] | None,
     ) -> Float[Array, "batch *N"]:
-        """The bootstrap targets of a batch, by the algorithm's own function."""
-        size = batch.reward.shape[0]
-        keys = jnp.broadcast_to(key, (size,)) if shared_draw else jax.random.split(key, size)
+        """The bootstrap targets of a batch, by the algorithm's own functions."""
+        shape = batch.reward.shape
+        keys = jnp.broadcast_to(key, shape) if shared_draw else jax.random.split(key, shape)
         discount = hp.gamma * (1 - batch.terminated.astype(jnp.float32))
+        frozen, online = partial(atoms, state.target_params), partial(values, state.params)
+        Q_next = jax.vmap(online)(batch.next_observation) if double else None
+        if isinstance(batch, Segment):
+            seen, last = batch.observation, batch.next_observation
+            Z, Z_last = cached or (jax.vmap(frozen)(seen), frozen(last))
+            Q, Z_next = jax.vmap(jax.vmap(action_values))(Z), jax.vmap(onward)(Z, Z_last, batch.cut)
+            x = Bootstrap(Q, batch.action, batch.reward, discount, Z_next, keys)
+            several = jax.vmap(n_step(algorithm), (0, 0, None, None, 0))
+            return several(x, batch.cut, hp, tsallis, Q_next)
+        Z, Z_next = cached or map(frozen, (batch.observation, batch.next_observation))
         Q = jax.vmap(action_values)(Z)
         x = Bootstrap(Q, batch.action, batch.reward, discount, Z_next, keys)
-        return jax.vmap(one_step(algorithm), (0, None, None))(x, hp, tsallis)
+        return jax.vmap(one_step(algorithm), (0, None, None, 0))(x, hp, tsallis, Q_next)
 
     def update(
         state: AgentState,
-        batch: Transition,
+        batch: Transition | Segment,
         hp: HParams,
         key: PRNGKeyArray,
         cached: tuple[Array, Array] | None = None,
     ) -> tuple[AgentState, Float[Array, ""]]:
         """One step of the optimiser; `cached` are the target network's atoms at s and s'."""
-        ends = batch.observation, batch.next_observation
-        Z, Z_next = cached or (atoms(state.target_params, x) for x in ends)
-        y = targets(Z, Z_next, batch, hp, key)
-        return fit(state, batch.observation, batch.action, y, hp)
+        y = targets(state, batch, hp, key, cached)
+        return fit(state, *learned(batch), y, hp)
+
+    def weighted_update(
+        state: AgentState,
+        batch: Transition | Segment,
+        hp: HParams,
+        key: PRNGKeyArray,
+        weights: Float[Array, "batch"],
+    ) -> tuple[AgentState, Float[Array, ""], Float[Array, "batch"]]:
+        """The same with a weight for each loss; also the errors `y - Q(s,a)`, means over atoms."""
+        y = targets(state, batch, hp, key, None)
+        return descend(state, *learned(batch), y, hp, weights)
+
+    def learned(batch: Transition | Segment) -> tuple[Array, Array]:
+        """The observations and actions whose values are learned: of a segment, the first."""
+        first = isinstance(batch, Segment)
+        return jax.tree.map(lambda x: x[:, 0] if first else x, (batch.observation, batch.action))
 
     def fit(
         state: AgentState,
@@ -150,24 +186,36 @@ def make_agent(
         hp: HParams,
     ) -> tuple[AgentState, Float[Array, ""]]:
         """One step of the optimiser towards given targets."""
+        return descend(state, observation, action, y, hp, None)[:2]
 
+    def descend(
+        state: AgentState,
+        observation: Shaped[Array, "batch ..."],
+        action: Int[Array, "batch"],
+        y: Float[Array, "batch *N"],
+        hp: HParams,
+        weights: Float[Array, "batch"] | None,
+    ) -> tuple[AgentState, Float[Array, ""], Float[Array, "batch"]]:
         def batch_loss(params):
             Z = atoms(params, observation)
             chosen = jax.vmap(lambda Z, a: Z[a])(Z, action)
-            if chosen.ndim == 1:
-                return jnp.mean(error_loss(y - chosen))
-            return jnp.mean(jax.vmap(quantile_huber)(chosen, y))
+            scalar = chosen.ndim == 1
+            losses = error_loss(y - chosen) if scalar else jax.vmap(quantile_huber)(chosen, y)
+            errors = jax.vmap(jnp.mean)(y - chosen)
+            return jnp.mean(losses if weights is None else weights * losses), errors
 
-        loss_value, gradient = jax.value_and_grad(batch_loss)(state.params)
+        (loss_value, errors), gradient = jax.value_and_grad(batch_loss, has_aux=True)(state.params)
         if clip_gradient:
             scale = jnp.minimum(1, hp.max_grad_norm / optax.tree.norm(gradient))
             gradient = jax.tree.map(lambda g: g * scale, gradient)
         step, moments = transform.update(gradient, state.moments)
         params = jax.tree.map(lambda p, d: p - hp.learning_rate * d, state.params, step)
-        return AgentState(params, state.target_params, moments), loss_value
+        frozen = state.target_params
+        frozen = follow(frozen, params, hp.tau) if polyak else frozen
+        return AgentState(params, frozen, moments), loss_value, errors
 
     def copy_target(state: AgentState) -> AgentState:
-        return state._replace(target_params=state.params)
+        return state if polyak else state._replace(target_params=state.params)
 
     def value(Z: Float[Array, "A *N"], hp: HParams) -> Float[Array, "*N"]:
         return algorithm.value(action_values(Z), Z, hp, tsallis)
@@ -175,4 +223,5 @@ def make_agent(
     def bonus(x: Bootstrap, hp: HParams) -> Float[Array, ""]:
         return algorithm.bonus(x, hp, tsallis)
 
-    return Agent(init, act, behaviour, update, fit, copy_target, policy, atoms, value, bonus)
+    functions = init, act, behaviour, update, weighted_update, fit, copy_target
+    return Agent(*functions, policy, atoms, value, bonus)

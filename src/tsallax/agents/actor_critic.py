@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from tsallax.agents import OPTIMISERS, AgentState
+from tsallax.agents import OPTIMISERS, AgentState, follow
 from tsallax.networks.dense import Network, Params
 from tsallax.operators.actor_critics import Draws, q_log_density
 from tsallax.operators.table import ActorCritic, backup
@@ -214,7 +214,7 @@ def make_actor_critic(
         if automatic_alpha:
             slope = jax.grad(alpha_loss)(log_alpha, logs, hp)
             log_alpha, alpha_moments = _step(log_alpha, slope, alpha_moments, hp)
-        frozen = jax.tree.map(lambda t, p: t + hp.tau * (p - t), state.target_params, critics)
+        frozen = follow(state.target_params, critics, hp.tau)
         params = Weights(new_actor, critics, log_alpha)
         moments = Weights(actor_moments, critic_moments, alpha_moments)
         return AgentState(params, frozen, moments), loss

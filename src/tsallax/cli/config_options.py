@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Optional, get_args, get_origin
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from tsallax.training.config import FIELDS, ONLY
+from tsallax.training.config import FIELDS, OFF, ONLY
 from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PARALLEL, PRESETS
 from tsallax.training.resolve import NAMED
 from tsallax.training.tuned import GENERAL
@@ -39,6 +39,23 @@ def _spec(parse: Any, metavar: str, several: bool) -> PrimitiveConstructorSpec:
     )
 
 
+def truth(words: list[str]) -> bool:
+    """`--layer-norm True`, or `--layer-norm` alone."""
+    text = " ".join(words) or "True"
+    if text not in ("True", "False"):
+        raise ValueError(f"{text} is neither True nor False")
+    return text == "True"
+
+
+SWITCH = PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="[{True,False}]",
+    instance_from_str=truth,
+    is_instance=lambda value: True,
+    str_from_instance=lambda value: [str(value)],
+)
+
+
 def _type_of(field: dataclasses.Field) -> Any:
     """The type that tyro parses, by the type of the field."""
     kind = next((t for t in (field.type, *get_args(field.type)) if t in (int, float, bool)), None)
@@ -50,6 +67,8 @@ def _type_of(field: dataclasses.Field) -> Any:
         return Annotated[Any, _spec(whole, "INT", several=False)]
     if kind is float:
         return Annotated[Any, _spec(float, "FLOAT", several=False)]
+    if kind is bool:
+        return Annotated[Any, SWITCH]
     return field.type
 
 
@@ -63,6 +82,8 @@ def in_effect(name: str) -> str:
         return f"default: {_short(default)}" if default != "" else ""
     if name == "optimiser_eps":
         return ", ".join(f"{optimiser} {eps:g}" for optimiser, eps in OPTIMISER_EPS.items())
+    if name in OFF:
+        return f"default: {OFF[name]}"
     if name in ASIDE:
         return ASIDE[name]
     paper = {d: {**COMMON, **own, **CHOICES["paper"][d]} for d, own in PRESETS.items()}
@@ -107,7 +128,6 @@ def _group(name: str, others: Mapping[str, Any]) -> type:
         literal = get_origin(field.type) is Literal
         metavar = "{" + ",".join(get_args(field.type)) + "}" if literal else None
         metavar = "{" + ",".join((*NAMED, "FILE")) + "}" if field.name == "preset" else metavar
-        metavar = "{True,False}" if bool in (field.type, *get_args(field.type)) else metavar
         given = others.get(field.name, field.default)
         hint = f"default: {_short(given)}" if field.name in others else in_effect(field.name)
         about = tyro.conf.arg(

@@ -126,7 +126,10 @@ def with_weights(state: AgentState, params: Params | None) -> AgentState:
 
 
 class Schedule(NamedTuple):
-    """When a replay learner acts, updates and copies its target network, in environment steps."""
+    """When a replay learner acts, updates and copies its target network, in environment steps.
+
+    And how it draws what it learns from.
+    """
 
     steps: int  # of the whole run
     batch: int  # transitions per update
@@ -135,6 +138,8 @@ class Schedule(NamedTuple):
     warmup: int = 0  # steps before the first update
     updates: int = 1  # per train period
     clip_rewards: bool = False  # to [-1, 1], for the learner
+    n_step: int = 1  # transitions in a row that make a target
+    prioritised: bool = False  # drawn by their last errors, not uniformly
 
     @property
     def blocks(self) -> int:

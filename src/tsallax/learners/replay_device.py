@@ -27,8 +27,18 @@ from tsallax.learners import (
     policy_metrics,
 )
 from tsallax.learners.device import Largest, Loop
+from tsallax.replay.priorities import (
+    LEVELS,
+    draw,
+    enter,
+    importance_at,
+    importance_weights,
+    no_priorities,
+    priority_of,
+    renew,
+)
 from tsallax.replay.ring import Ring, cache_target_values
-from tsallax.types import Environment, HParams
+from tsallax.types import Environment, HParams, Segment, Transition
 
 Count: TypeAlias = int | Int[Array, ""]
 
@@ -44,6 +54,7 @@ class State(NamedTuple):
     episodes: Episodes
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
     key: PRNGKeyArray
+    priorities: Any = ()  # of the stored transitions, if they are drawn by them
 
     @property
     def truncations(self) -> Int[Array, "*cells"]:
@@ -63,7 +74,7 @@ class Draws(NamedTuple):
     """The randomness of a block, drawn for the whole period: what it will need is then known."""
 
     steps: PRNGKeyArray
-    slots: Int[Array, "updates batch"]
+    picks: Int[Array, "updates batch"] | Float[Array, "updates levels batch"]  # slots, or shares
     update: PRNGKeyArray
 
 
@@ -88,7 +99,9 @@ def make_loop(
         none = jnp.zeros((), jnp.int32)
         stored = replay.init(observation)
         initial = agent.init(k_agent)
-        return State(none, initial, stored, state, observation, Episodes.none(), none - 1, k_run)
+        priorities = no_priorities(len(stored.rewards)) if schedule.prioritised else ()
+        first = State(none, initial, stored, state, observation, Episodes.none(), none - 1, k_run)
+        return first._replace(priorities=priorities)
 
     def environment_step(run: State, hp: HParams, key: PRNGKeyArray) -> State:
         k_act, k_step, k_reset = jax.random.split(key, 3)
@@ -128,7 +141,49 @@ def make_loop(
         def step(i, run):
             return environment_step(run, hp, jax.random.fold_in(key, i))
 
-        return jax.lax.fori_loop(0, number, step, run)
+        run = jax.lax.fori_loop(0, number, step, run)
+        return entered(run) if schedule.prioritised else run
+
+    def entered(run: State) -> State:
+        """The newest transitions get their first priority; the slot to be written next has none."""
+        slots = len(run.replay.rewards)
+        count = min(schedule.train_period, slots - 1)
+        fresh = (run.replay.added - count + jnp.arange(count)) % slots
+        free = run.replay.added % slots
+        return run._replace(priorities=enter(run.priorities, fresh, free))
+
+    def batch_of(
+        run: State, cache: Array | None, slots: Int[Array, "batch"]
+    ) -> tuple[Transition | Segment, tuple[Array, Array] | None]:
+        """A batch, and the target network's values of it if they are kept."""
+        if schedule.n_step == 1:
+            ends = None
+            if cache is not None:
+                ends = cache[slots], cache[replay.following(run.replay, slots)]
+            return replay.take(run.replay, slots, run.observation), ends
+        chain = replay.chain(run.replay, slots, schedule.n_step)
+        ends = None if cache is None else (cache[chain.slots], cache[chain.last])
+        return replay.segment(run.replay, chain, run.observation), ends
+
+    def update(
+        run: State,
+        cache: Array | None,
+        learned: tuple[AgentState, Any],
+        picks: Array,
+        hp: HParams,
+        key: PRNGKeyArray,
+    ) -> tuple[tuple[AgentState, Any], Float[Array, ""]]:
+        """One update of what was learned: the agent, and the priorities if there are any."""
+        state, priorities = learned
+        if not schedule.prioritised:
+            batch, ends = batch_of(run, cache, picks)
+            state, loss = agent.update(state, batch, hp, key, ends)
+            return (state, priorities), loss
+        slots, leaves = draw(priorities.sums, picks)
+        weights = importance_weights(leaves, importance_at(run.step, hp))
+        batch, _ = batch_of(run, None, slots)
+        state, loss, errors = agent.weighted_update(state, batch, hp, key, weights)
+        return (state, renew(priorities, slots, priority_of(errors, hp))), loss
 
     def block(
         run: State, cache: Array | None, draws: Draws, hp: HParams, number: Count
@@ -140,29 +195,29 @@ def make_loop(
             seen = replay.look(run.replay, fresh, run.observation)
             cache = cache.at[fresh].set(atoms(run.agent.target_params, seen))
 
-        def update(state: AgentState, slots: Int[Array, "batch"], key: PRNGKeyArray):
-            batch = replay.take(run.replay, slots, run.observation)
-            ends = None
-            if cache is not None:
-                ends = cache[slots], cache[replay.following(run.replay, slots)]
-            return agent.update(state, batch, hp, key, ends)
-
         def one_of_several(i, carry):
             state, total = carry
-            state, loss = update(state, draws.slots[i], jax.random.fold_in(draws.update, i))
+            key = jax.random.fold_in(draws.update, i)
+            state, loss = update(run, cache, state, draws.picks[i], hp, key)
             return state, total + loss
 
+        state = run.agent, run.priorities
         if schedule.updates == 1:
-            state, loss = update(run.agent, draws.slots[0], draws.update)
+            state, loss = update(run, cache, state, draws.picks[0], hp, draws.update)
         else:
-            first = (run.agent, jnp.zeros(()))
+            first = (state, jnp.zeros(()))
             state, total = jax.lax.fori_loop(0, schedule.updates, one_of_several, first)
             loss = total / schedule.updates
-        return (
-            run._replace(agent=state, diverged=first_bad(run.diverged, loss, run.step)),
-            cache,
-            loss,
-        )
+        diverged = first_bad(run.diverged, loss, run.step)
+        run = run._replace(agent=state[0], priorities=state[1], diverged=diverged)
+        return run, cache, loss
+
+    def pick(key: PRNGKeyArray, added: Int[Array, ""]) -> Array:
+        """What a block draws: slots, or where the sum of the priorities decides, shares of it."""
+        if schedule.prioritised:
+            return jax.random.uniform(key, (schedule.updates, LEVELS, schedule.batch))
+        several = schedule.updates, schedule.batch
+        return replay.draw(key, math.prod(several), added).reshape(several)
 
     def blocks(
         run: State, hp: HParams, key: PRNGKeyArray, numbers: Numbers, largest: Largest
@@ -171,14 +226,12 @@ def make_loop(
         every = jnp.arange(schedule.blocks)
         keys = jax.vmap(lambda i: jax.random.split(jax.random.fold_in(key, i), 3))(every)
         added = run.replay.added + schedule.train_period * (1 + every)
-        several = schedule.updates, schedule.batch
-        draw = jax.vmap(lambda k, n: replay.draw(k, math.prod(several), n).reshape(several))
-        draws = Draws(keys[:, 0], draw(keys[:, 1], added), keys[:, 2])
+        draws = Draws(keys[:, 0], jax.vmap(pick)(keys[:, 1], added), keys[:, 2])
         cache = None
         if reuse:
             apply = partial(atoms, run.agent.target_params)
             needed = lambda n: jnp.where(numbers.updates > 0, largest(n), 0)  # noqa: E731
-            drawn = draws.slots.ravel()
+            drawn = replay.reach(draws.picks.ravel(), schedule.n_step)
             cache = cache_target_values(replay, run.replay, drawn, apply, run.observation, needed)
 
         def one(i, carry):

@@ -98,6 +98,7 @@ def make_network(
     hidden: Sequence[int],
     stacked: bool = False,
     layer_norm: bool = False,
+    dueling: bool = False,
 ) -> Network:
     """A network by its name.
 
@@ -108,12 +109,29 @@ def make_network(
         hidden: widths of the fully connected layers.
         stacked: the first axis of an observation is that of its frames; they become channels.
         layer_norm: normalise what goes into each ReLU.
+        dueling: `Q = V + A - mean A`, see `duel`.
     """
+    if dueling:
+        rows = 1 + head[0], *head[1:]
+        return duel(make_network(name, observation, rows, hidden, stacked, layer_norm))
     if name == "mlp":
         return mlp(observation, head, hidden, layer_norm)
     from tsallax.networks.convolutional import make_convolutional  # it needs what is above
 
     return make_convolutional(name, observation, head, hidden, stacked, layer_norm)
+
+
+def duel(network: Network) -> Network:
+    """`Q = V + A - mean A` (Wang et al. 2016): the first row of the network's output is V.
+
+    Both share all hidden layers, as in Dopamine's Rainbow; in the paper each has one of its own.
+    """
+
+    def apply(params, x):
+        V, A = jnp.split(network.apply(params, x), [1])
+        return V + A - jnp.mean(A, 0)
+
+    return Network(network.init, apply)
 
 
 def output_shape(network: Network, observation: jax.ShapeDtypeStruct) -> tuple[int, ...]:

@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from tsallax.operators.table import backup
-from tsallax.types import Traced
+from tsallax.operators.table import Algorithm, backup
+from tsallax.operators.targets import action_values
+from tsallax.types import Bootstrap, HParams, Policy, Target, Traced
 
 
 def n_step_returns(
@@ -39,6 +40,37 @@ def n_step_returns(
         return rows(rewards, bonuses, discounts, following)
 
     return jax.lax.fori_loop(1, n, longer, rows(rewards, bonuses, discounts, next_values))
+
+
+def n_step(algorithm: Algorithm) -> Target:
+    """The target of n transitions in a row: `G^n_0`, with the algorithm's bonus in every step.
+
+    Row t of the `Bootstrap` is step t; its atoms are those that `onward` gives. A value is needed
+    only where the segment ends, after its first cut or after n steps: there is the last row's.
+    """
+
+    def target(
+        x: Bootstrap,
+        cut: Bool[Array, "n"],
+        hp: HParams,
+        policy: Policy,
+        Q: Float[Array, "A"] | None = None,
+    ) -> Float[Array, "*N"]:
+        Z = x.Z[-1]
+        value = algorithm.value(action_values(Z) if Q is None else Q, Z, hp, policy)
+        bonuses = jax.vmap(algorithm.bonus, (0, None, None))(x, hp, policy)
+        values = jnp.broadcast_to(value, (len(cut), *value.shape))
+        return n_step_returns(x.r, bonuses, x.discount, values, cut, len(cut))[0]
+
+    return target
+
+
+def onward(
+    Z: Float[Array, "n A *N"], Z_last: Float[Array, "A *N"], cut: Bool[Array, "n"]
+) -> Float[Array, "n A *N"]:
+    """The atoms at each step's next state: of the step that follows, or where the segment ends."""
+    following = jnp.concatenate([Z[1:], Z_last[None]])
+    return jax.vmap(jnp.where, (0, None, 0))(cut, Z_last, following)
 
 
 def lambda_returns(

@@ -76,18 +76,28 @@ def equation_of(term: Value | Bonus | Term) -> str:
 
 
 def terms(
-    algorithm: Algorithm, x: Bootstrap, hp: HParams, policy: Policy
+    algorithm: Algorithm,
+    x: Bootstrap,
+    hp: HParams,
+    policy: Policy,
+    Q: Float[Array, "A"] | None = None,
 ) -> tuple[Float[Array, "*N"], Float[Array, ""]]:
-    """The value at s' and the bonus at (s, a) of one transition."""
-    value = algorithm.value(action_values(x.Z), x.Z, hp, policy)
+    """The value at s' and the bonus at (s, a) of one transition.
+
+    The policy at s' is that of `Q`: for a double estimate the online network's action values
+    there, and if None those of the atoms themselves.
+    """
+    value = algorithm.value(action_values(x.Z) if Q is None else Q, x.Z, hp, policy)
     return value, algorithm.bonus(x, hp, policy)
 
 
 def one_step(algorithm: Algorithm) -> Target:
-    """The target of one transition, `r + discount * value + bonus`."""
+    """The target of one transition, `r + discount * value + bonus`; for `Q` see `terms`."""
 
-    def target(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, "*N"]:
-        value, bonus = terms(algorithm, x, hp, policy)
+    def target(
+        x: Bootstrap, hp: HParams, policy: Policy, Q: Float[Array, "A"] | None = None
+    ) -> Float[Array, "*N"]:
+        value, bonus = terms(algorithm, x, hp, policy, Q)
         return backup(x.r, bonus, x.discount, value)
 
     return target

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax.types import Transition
+from tsallax.types import Segment, Transition
 
 # Observations per pass: enough for the full speed of a product, few enough for the cache.
 ROWS = 128
@@ -34,6 +34,14 @@ class State(NamedTuple):
     added: Int[Array, ""]  # transitions so far
 
 
+class Chain(NamedTuple):
+    """Where n transitions in a row stand."""
+
+    slots: Int[Array, "batch n"]
+    cut: Bool[Array, "batch n"]  # the episode ended in this step, or it is the newest one
+    last: Int[Array, "batch"]  # the place of the observation after the first cut, or after all
+
+
 class Ring(NamedTuple):
     """Functions of a state. A *place* is a slot, or from `slots` on one of the side buffer."""
 
@@ -42,6 +50,9 @@ class Ring(NamedTuple):
     draw: Callable[..., Int[Array, "batch"]]  # (key, batch, added): slots to take
     take: Callable[..., Transition]  # (state, slots, like)
     sample: Callable[..., Transition]  # (state, key, batch, like): drawn and taken
+    reach: Callable[..., Int[Array, "m"]]  # (slots, n): with the n - 1 after each
+    chain: Callable[..., Chain]  # (state, slots, n): n steps in a row from each
+    segment: Callable[..., Segment]  # (state, chain, like)
     look: Callable[..., Shaped[Array, "n ..."]]  # (state, places, like): observations
     following: Callable[..., Int[Array, "n"]]  # (state, slots): the places of the next ones
     newest: Callable[..., Int[Array, "n"]]  # (state, steps): places that so many adds will fill
@@ -131,6 +142,33 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         """`batch` transitions; `like` is an observation's shape."""
         return take(state, draw(key, batch, state.added), like)
 
+    def reach(i: Int[Array, "batch"], n: int) -> Int[Array, "m"]:
+        return i if n == 1 else ((i[:, None] + jnp.arange(n)) % slots).ravel()
+
+    def chain(state: State, i: Int[Array, "batch"], n: int) -> Chain:
+        """What lies beyond the newest transition is an older one's: it comes after a cut."""
+        at = reach(i, n).reshape(-1, n)
+        cut = state.terminated[at] | (at == (state.added - 1) % slots)
+        if finals:
+            cut |= state.final[at] >= 0
+        ending = jnp.argmax(cut.at[:, -1].set(True), 1)
+        return Chain(at, cut, following(state, at[jnp.arange(len(i)), ending]))
+
+    def segment(state: State, chain: Chain, like: Shaped[Array, "..."]) -> Segment:
+        at = chain.slots.ravel()
+
+        def rows(x):
+            return x.reshape(*chain.slots.shape, *x.shape[1:])
+
+        return Segment(
+            rows(_unpack(state.observations[at], like)),
+            state.actions[chain.slots].astype(jnp.int32),
+            state.rewards[chain.slots],
+            state.terminated[chain.slots],
+            chain.cut,
+            look(state, chain.last, like),
+        )
+
     def newest(state: State, steps: int) -> Int[Array, "n"]:
         """And the one before: a write of a single row would be fused, see `steps` of the loop."""
         stored = (state.added + jnp.arange(steps + 1)) % slots
@@ -138,7 +176,8 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
             return stored
         return jnp.append(stored, slots + (state.truncations + jnp.arange(steps)) % finals)
 
-    return Ring(init, add, draw, take, sample, look, following, newest)
+    functions = init, add, draw, take, sample, reach, chain, segment
+    return Ring(*functions, look, following, newest)
 
 
 def cache_target_values(

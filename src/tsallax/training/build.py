@@ -34,7 +34,15 @@ from tsallax.operators.table import (
 )
 from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
-from tsallax.training.config import CLOSED, NUMBERS, Config, agent_kind, grid, varied
+from tsallax.training.config import (
+    CLOSED,
+    NUMBERS,
+    Config,
+    agent_kind,
+    grid,
+    in_effect,
+    varied,
+)
 from tsallax.types import Box, Environment, HParams, Number
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
@@ -128,13 +136,15 @@ def _device_parts(
     # The values of every stored state are kept; their quantiles would fill the memory.
     dimensions = env.num_actions if env.action_box else None
     ring, schedule = make_ring(config.buffer, env.time_limit, dimensions), schedule_of(config)
-    loop = replay_device.make_loop(env, agent, ring, schedule, reuse=len(head) == 1)
+    # What a target network that moves, or draws by priority, will need is not known in advance.
+    reuse = len(head) == 1 and config.tau is None and not config.prioritised
+    loop = replay_device.make_loop(env, agent, ring, schedule, reuse)
     return env, observation, agent, loop
 
 
 def schedule_of(config: Config) -> Schedule:
     """Its fields are named as the configuration's."""
-    return Schedule(*(getattr(config, name) for name in Schedule._fields))
+    return Schedule(*(in_effect(config, name) for name in Schedule._fields))
 
 
 def rollouts_of(config: Config) -> parallel_update.Rollouts:
@@ -154,13 +164,14 @@ def rollouts_of(config: Config) -> parallel_update.Rollouts:
 def shape_of(config: Config) -> Config:
     """Without what the compiled program is given: numbers, seeds and how long it runs.
 
-    Of the bound on the gradient, whether there is one.
+    Of the bound on the gradient and of tau, whether there is one.
     """
     own = {"seeds": 1, "first_seed": 0, "steps": 0, "warmup": 0, "tag": "", "random_warmup": False}
     own |= {"save_seconds": 0.0, "save_steps": 0, "eval_every": 0, "epsilon_fraction": 0.0}
     own |= {"schedule_steps": None, "keep_state": 0.0}
     own |= {"init_from": "", "init_weights": "best", "init_cell": None}
     own["max_grad_norm"] = (1.0 if clips_gradient(config) else math.inf,)
+    own |= {"tau": None} if config.tau is None else {}
     return replace(config, **{**dict.fromkeys(NUMBERS, ()), **own})
 
 
@@ -195,6 +206,7 @@ def agent_of(
             config.hidden,
             stacked=bool(config.stack),
             layer_norm=config.layer_norm,
+            dueling=bool(config.dueling),
         )
     head = output_shape(network, observation)
     if len(head) not in (1, 2) or head[0] != num_actions:
@@ -217,6 +229,8 @@ def agent_of(
         acting=config.acting,
         shared_draw=config.sal_draw == "update",
         clip_gradient=clips_gradient(config),
+        double=bool(config.double),
+        polyak=config.tau is not None,
         **how,
     )
     return agent, head

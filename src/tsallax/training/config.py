@@ -100,6 +100,19 @@ class Config:
     optimiser_eps: float = option(
         "algorithm", "Added to the root of the second moment.", rule=NOT_NEGATIVE)
     loss: Literal["squared", "huber"] = option("algorithm", "Loss of a scalar head.")
+    double: bool | None = option("algorithm", "The policy at s' is the online network's, its value "
+                                 "the target network's.")
+    n_step: int | None = option("algorithm", "Transitions in a row that make a target.",
+                                rule=AT_LEAST_ONE)
+    prioritised: bool | None = option(
+        "algorithm", "Draw transitions in proportion to their last errors, not uniformly.",
+        aliases=("--prioritized",))
+    priority_exponent: Numbers | None = number(
+        "Prioritised: exponent of the errors; 0 is uniform, 0.6 if not given.", NOT_NEGATIVE,
+        tune=Range(0.2, 1.0))
+    importance_exponent: Numbers | None = number(
+        "Prioritised: exponent of the weights that correct for it at the start, linearly to 1 at "
+        "the end; 0.4 if not given.", SHARE, tune=Range(0.0, 1.0))
     acting: Literal["pi", "argmax"] = option(
         "algorithm", "Epsilon-greedy over pi, or over argmax Q."
     )
@@ -128,8 +141,10 @@ class Config:
 
     clip_above: Numbers = number("Actor-critic: upper bound of the bonus before beta.",
                                  ("0 or more", lambda x: x >= 0))
-    tau: Numbers = number("Actor-critic: share of the critics that their frozen copies take at "
-                          "each update.", SHARE)
+    tau: Numbers | None = number(
+        "Share of the network that the target network takes at each update, in the place of a copy "
+        "every target period; of actor-critics, of the critics.", SHARE, aliases=("--polyak",),
+        tune=Range(1e-3, 0.1, log=True))
     target_entropy: Numbers = number(
         "Actor-critic: Shannon entropy per dimension of the Gaussian at whose width an automatic "
         "alpha aims; of discrete actions, as a share of the largest.", ("finite", math.isfinite))
@@ -152,6 +167,8 @@ class Config:
     )
     quantiles: int = option("network", "Quantiles of a quantile head.", 200, AT_LEAST_ONE)
     layer_norm: bool = option("network", "Layer normalisation before each ReLU.")
+    dueling: bool | None = option("network", "A head of a value and advantages: V + A - mean A.",
+                                  aliases=("--duelling",))
 
     loop: Literal["compiled", "host"] = option(
         "environment", "Where the environment lives; compiled wherever it can be.")
@@ -205,7 +222,10 @@ class Config:
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
 DRAWN = ("clip_above", "density", "baseline_actions")  # of continuous actions
-ACTOR = (*DRAWN, "tau", "target_entropy", "automatic_alpha", "actor")
+ACTOR = (*DRAWN, "target_entropy", "automatic_alpha", "actor")
+# What None stands for; no preset of ours says these, so that older folders stay as they were.
+OFF = {"double": False, "n_step": 1, "prioritised": False, "dueling": False}
+PRIORITIES = ("priority_exponent", "importance_exponent")
 YOUNGER = (  # than schema 3 of the run folder
     "stop_at",
     "schedule_steps",
@@ -215,15 +235,20 @@ YOUNGER = (  # than schema 3 of the run folder
     "init_from",
     "init_weights",
     "init_cell",
+    "tau",
     *ACTOR,
+    *OFF,
+    *PRIORITIES,
 )
 FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
 ONLY = {  # options of one learner; the other leaves them None
-    "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw"),
+    "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw",
+               "double", "n_step", "prioritised", *PRIORITIES, "tau"),
     "parallel": ("num_envs", "rollout", "epochs", "minibatches", "frozen_bonus", "lambda_",
                  "reward_scale", "learning_rate_end"),
 }  # fmt: skip
-VALUE = ("delta", "log_weight", "max_grad_norm", "loss", "acting", "sal_draw", "head")
+VALUE = ("delta", "log_weight", "max_grad_norm", "loss", "acting", "sal_draw", "head",
+         *OFF, *PRIORITIES)  # fmt: skip
 FOREIGN = {  # by the kind of agent: options of the others
     "value agent": ACTOR,
     "discrete actor": (*VALUE, *DRAWN),
@@ -242,6 +267,12 @@ def grid(config: Config) -> list[dict[str, float]]:
     """The combinations of the numbers that have several values, in the order of the fields."""
     given = {name: getattr(config, name) for name in NUMBERS if getattr(config, name)}
     return [dict(zip(given, values, strict=True)) for values in itertools.product(*given.values())]
+
+
+def in_effect(config: Config, name: str) -> Any:
+    """The value of a field of a resolved configuration, also of a part that is off."""
+    value = getattr(config, name)
+    return OFF.get(name) if value is None else value
 
 
 def varied(config: Config) -> list[str]:

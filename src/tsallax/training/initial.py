@@ -14,12 +14,12 @@ from tsallax.storage.reader import array_shapes
 from tsallax.storage.run_folder import BEST, INITIAL, RUN, WEIGHTS, About, plain, read_about
 from tsallax.storage.tensors import specs_of
 from tsallax.training.build import Run
-from tsallax.training.config import to_json
+from tsallax.training.config import OFF, to_json
 from tsallax.training.final import best_cell
 from tsallax.training.stored_config import load_arrays
 
 # Of two runs of one of the named networks, these have to agree; layer normalisation has no weights.
-SHAPE = ("network", "hidden", "layer_norm", "head", "quantiles", "stack")
+SHAPE = ("network", "hidden", "layer_norm", "dueling", "head", "quantiles", "stack")
 
 
 class Initial(NamedTuple):
@@ -87,10 +87,10 @@ def _check_shapes(run: Run, path: Path, about: About, name: str) -> None:
     here, there = plain(to_json(run.config)), about.config
     if here["network"] != "own":
         for option in SHAPE:
-            if there.get(option) != here[option]:
+            one, other = (x.get(option, OFF.get(option)) for x in (there, here))
+            if one != other:
                 raise ValueError(
-                    f"{path} has another network: {option} is {there.get(option)} there and "
-                    f"{here[option]} here"
+                    f"{path} has another network: {option} is {one} there and {other} here"
                 )
     with Directory(path) as folder:
         found = {key: shape[1:] for key, shape in array_shapes(folder, name).items()}

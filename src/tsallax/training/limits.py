@@ -36,7 +36,8 @@ def check_limits(config: Config) -> None:
         _check("num_envs x rollout x epochs", frames * config.epochs, INT32, "transitions")
     else:
         updates = -(-config.target_period // config.train_period) * config.updates
-        _check("a target period", updates * config.batch, MOST_DRAWN, "transitions drawn")
+        drawn = updates * config.batch * (config.n_step or 1)
+        _check("a target period", drawn, MOST_DRAWN, "transitions drawn")
 
 
 def cells_of(config: Config) -> int:

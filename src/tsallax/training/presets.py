@@ -68,6 +68,7 @@ COMMON: dict[str, Any] = {
     "sal_draw": "update",
     "layer_norm": False,
 }
+EXPONENTS = {"priority_exponent": (0.6,), "importance_exponent": (0.4,)}  # Schaul et al. 2016
 OPTIMISER_EPS = {"adam": 1e-8, "radam": 1e-8, "rmsprop": 0.01}
 # The text is silent on these.
 # paper: as the text prints its loss.

@@ -5,13 +5,23 @@ import math
 from typing import Any, Literal, get_args, get_origin
 
 from tsallax.training import tuned
-from tsallax.training.config import FIELDS, FOLLOWING, FOREIGN, NUMBERS, ONLY, Config
+from tsallax.training.config import (
+    FIELDS,
+    FOLLOWING,
+    FOREIGN,
+    NUMBERS,
+    OFF,
+    ONLY,
+    PRIORITIES,
+    Config,
+)
 from tsallax.training.limits import check_limits
 from tsallax.training.presets import (
     ACTOR_CRITIC,
     ACTOR_CRITIC_ENVS,
     COMMON,
     DISCRETE_ACTOR,
+    EXPONENTS,
     OPTIMISER_EPS,
     PARALLEL,
     PRESETS,
@@ -48,7 +58,8 @@ def resolve(config: Config) -> Config:
     if kind != "atari":
         filling.pop("episodic_life", None)
     config = _fill(dataclasses.replace(config, preset=filling["preset"]), filling, agent)
-    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser]}, agent)
+    exponents = EXPONENTS if config.prioritised else {}
+    config = _fill(config, {"optimiser_eps": OPTIMISER_EPS[config.optimiser], **exponents}, agent)
     _check_values(config)
     check_limits(config)
     if isinstance(row, ActorCritic):
@@ -136,7 +147,7 @@ def _fill(config: Config, filling: dict[str, Any], agent: str) -> Config:
 
 def _normal_form(config: Config) -> Config:
     """Equal runs have equal configurations: whole blocks of steps, and no number said twice."""
-    own: dict[str, Any] = {}
+    own: dict[str, Any] = {n: None for n, off in OFF.items() if getattr(config, n) == off}
     if config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q):
         own["k"] = None
     if config.log_weight == config.alpha and len(config.alpha) == 1:
@@ -235,8 +246,12 @@ def _check_values(config: Config) -> None:
     if config.loop == "compiled" and (config.stack or config.env_timeout):
         there = "" if config.env.startswith("MinAtar/") else ": give --loop host as well"
         raise ValueError(f"stack and env_timeout are the host loop's{there}")
+    if config.dueling and config.network == "own":
+        raise ValueError("dueling is for networks that have a name: your own can do it itself")
     if config.learner == "parallel":
         return
+    if not config.prioritised and (given := [n for n in PRIORITIES if getattr(config, n)]):
+        raise ValueError(f"{given[0]} is for a prioritised replay: give prioritised as well")
     if config.target_period % config.train_period:
         raise ValueError(
             f"target_period ({config.target_period}) must be a multiple of train_period "
@@ -244,6 +259,8 @@ def _check_values(config: Config) -> None:
         )
     if config.buffer < config.batch:
         raise ValueError(f"buffer ({config.buffer}) must hold a batch ({config.batch})")
+    if config.buffer < (config.n_step or 1):
+        raise ValueError(f"buffer ({config.buffer}) must hold n_step ({config.n_step}) transitions")
     if config.loop == "host" and config.buffer < 2:
         raise ValueError("buffer must be at least 2 on the host, not 1")
 
