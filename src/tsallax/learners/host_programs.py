@@ -17,6 +17,7 @@ from jaxtyping import Float, Int, Key
 from tsallax.agents import AgentState
 from tsallax.learners import AnyAgent, epsilon_at, policy_metrics
 from tsallax.learners.device import own_buffers
+from tsallax.replay.priorities import importance_at, importance_weights, priority_of
 from tsallax.types import HParams
 
 Held: TypeAlias = Any  # a tree of every cell, as its programs hold it: theirs alone to look into
@@ -29,6 +30,8 @@ class Programs(NamedTuple):
     init: Callable[[], Held]
     act: Callable[..., Int[Cells, "cells"]]  # (held, observation, step)
     update: Callable[..., tuple[Held, Float[Cells, "cells"]]]  # (held, batch, step); uses held up
+    # (held, (batch, priorities, steps so far), step): also gives the new priorities
+    weighted_update: Callable[..., tuple[Held, Float[Cells, "cells"], Float[Cells, "cells batch"]]]
     metrics: Callable[..., dict[str, Float[Cells, "cells"]]]  # (held, observations)
     copy_target: Callable[[Held], Held]
     policy: Callable[..., tuple[Cells, Cells]]  # (params, observations): Q and pi (cells, batch, A)
@@ -44,6 +47,7 @@ class Functions(NamedTuple):
     init: Callable[..., AgentState]
     act: Callable[..., Any]
     update: Callable[..., Any]
+    weighted_update: Callable[..., Any]
     metrics: Callable[..., Any]
     policy: Callable[..., Any]
 
@@ -64,6 +68,13 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
     def update(state, batch, hp, key, step):
         return agent.update(state, batch, hp, jax.random.fold_in(key, step))
 
+    def weighted_update(state, drawn, hp, key, step):
+        batch, leaves, now = drawn
+        weights = importance_weights(leaves, importance_at(now, hp))
+        key = jax.random.fold_in(key, step)
+        state, loss, errors = agent.weighted_update(state, batch, hp, key, weights)
+        return state, loss, priority_of(errors, hp)
+
     def over(function, axes: Any = 0):
         return function if apart else jax.vmap(function, axes)
 
@@ -73,6 +84,7 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
         init=jax.jit(over(agent.init)),
         act=jax.jit(over(act, own_but_step)),
         update=jax.jit(over(update, own_but_step), donate_argnums=0),
+        weighted_update=jax.jit(over(weighted_update, own_but_step), donate_argnums=0),
         metrics=jax.jit(over(partial(policy_metrics, agent))),
         policy=jax.jit(over(jax.vmap(agent.policy, (None, 0, None)))),
     )
@@ -85,6 +97,9 @@ def _together(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> 
         init=lambda: own_buffers(all_cells.init(keys[:, 0])),
         act=lambda held, seen, step: all_cells.act(held.params, seen, hp, keys[:, 1], step),
         update=lambda held, batch, step: all_cells.update(held, batch, hp, keys[:, 2], step),
+        weighted_update=lambda held, drawn, step: all_cells.weighted_update(
+            held, drawn, hp, keys[:, 2], step
+        ),
         metrics=lambda held, seen: all_cells.metrics(held, seen, hp),
         copy_target=lambda held: own_buffers(copy(held)),
         policy=lambda params, seen: all_cells.policy(params, seen, hp),
@@ -100,11 +115,16 @@ def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Pro
     one, hps = _functions(agent, apart=True), _rows(hp)
     act = _in_turn(one.act, hps, _rows(keys[:, 1]))
     step_up = _in_turn(one.update, hps, _rows(keys[:, 2]))
+    step_up_weighted = _in_turn(one.weighted_update, hps, _rows(keys[:, 2]))
     metrics, policy = (_in_turn(function, hps) for function in (one.metrics, one.policy))
 
     def update(held, batch, step):
         held, losses = zip(*step_up(held, batch, step), strict=True)
         return held, _gather(losses)
+
+    def weighted_update(held, drawn, step):
+        held, losses, leaves = zip(*step_up_weighted(held, drawn, step), strict=True)
+        return held, _gather(losses), _gather(leaves)
 
     def put(held, cell, own):
         return *held[:cell], jax.tree.map(jnp.array, own), *held[cell + 1 :]
@@ -113,6 +133,7 @@ def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Pro
         init=lambda: tuple(own_buffers(one.init(key)) for key in keys[:, 0]),
         act=lambda held, seen, step: _gather(act([own.params for own in held], seen, step)),
         update=update,
+        weighted_update=weighted_update,
         metrics=lambda held, seen: _gather(metrics(held, seen)),
         copy_target=lambda held: tuple(own_buffers(agent.copy_target(own)) for own in held),
         policy=lambda params, seen: _gather(policy(params, seen)),

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax.agents import Agent, AgentState
+from tsallax.agents import AgentState
 from tsallax.learners import (
     ActorMetrics,
     AnyAgent,
@@ -90,7 +90,7 @@ def make_loop(
         schedule: when it acts, updates and copies.
         reuse: keep the target network's values of stored states within a target period.
     """
-    atoms: Any = agent.atoms if isinstance(agent, Agent) else None  # needed to reuse them
+    value_agent: Any = agent  # whose atoms are reused, and whose updates may be weighted
 
     def init(key: PRNGKeyArray) -> State:
         k_agent, k_reset, k_run = jax.random.split(key, 3)
@@ -182,7 +182,7 @@ def make_loop(
         slots, leaves = draw(priorities.sums, picks)
         weights = importance_weights(leaves, importance_at(run.step, hp))
         batch, _ = batch_of(run, None, slots)
-        state, loss, errors = agent.weighted_update(state, batch, hp, key, weights)
+        state, loss, errors = value_agent.weighted_update(state, batch, hp, key, weights)
         return (state, renew(priorities, slots, priority_of(errors, hp))), loss
 
     def block(
@@ -193,7 +193,7 @@ def make_loop(
         run = steps(run, hp, draws.steps, number)
         if cache is not None:
             seen = replay.look(run.replay, fresh, run.observation)
-            cache = cache.at[fresh].set(atoms(run.agent.target_params, seen))
+            cache = cache.at[fresh].set(value_agent.atoms(run.agent.target_params, seen))
 
         def one_of_several(i, carry):
             state, total = carry
@@ -229,7 +229,7 @@ def make_loop(
         draws = Draws(keys[:, 0], jax.vmap(pick)(keys[:, 1], added), keys[:, 2])
         cache = None
         if reuse:
-            apply = partial(atoms, run.agent.target_params)
+            apply = partial(value_agent.atoms, run.agent.target_params)
             needed = lambda n: jnp.where(numbers.updates > 0, largest(n), 0)  # noqa: E731
             drawn = replay.reach(draws.picks.ravel(), schedule.n_step)
             cache = cache_target_values(replay, run.replay, drawn, apply, run.observation, needed)

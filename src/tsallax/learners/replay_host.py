@@ -6,7 +6,7 @@ draw depends on the seed and the step alone.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -112,7 +112,8 @@ class ReplayOnHost:
 
     def _blank(self) -> State:
         cells = len(self.seeds)
-        ring = HostRing(cells, self.buffer, self.frame.shape, self.frame.dtype, self.stack)
+        kept = self.buffer, self.frame.shape, self.frame.dtype, self.stack
+        ring = HostRing(cells, *kept, self.schedule.prioritised)
         zeros = np.zeros(cells, int)
         return State(zeros, self.programs, self.programs.init(), ring, Episodes(cells), zeros - 1)
 
@@ -132,7 +133,8 @@ class ReplayOnHost:
         if not isinstance(used, int) or not 0 < used <= most:
             raise ValueError(f"the replay has {most:,} slots, not {used!r}")
         cells = len(self.seeds)
-        replay = tables(cells, used, self.frame.shape, self.frame.dtype)
+        frame, prioritised = self.frame, self.schedule.prioritised
+        replay = tables(cells, used, frame.shape, frame.dtype, prioritised)
         agent = jax.eval_shape(lambda: self.programs.stack(self.programs.init()))
         return {
             **{name: Spec((cells,), np.int64) for name in ("step", "diverged")},
@@ -214,8 +216,16 @@ class ReplayOnHost:
     def _update(self, state: State, step: int, i: int) -> Float[Cells, "cells"]:
         """The i-th update after this step."""
         draw = step + i * self.schedule.steps  # the same for no two updates
-        batch = state.replay.sample(generators(self.seeds, draw), self.schedule.batch)
-        state.held, loss = self.programs.update(state.held, batch, draw)
+        random, replay, n = generators(self.seeds, draw), state.replay, self.schedule.n_step
+        take = replay.take if n == 1 else partial(replay.segments, n=n)
+        if replay.priorities is None:
+            batch = take(replay.draw(random, self.schedule.batch))
+            state.held, loss = self.programs.update(state.held, batch, draw)
+        else:
+            at, leaves = replay.draw_by_priority(random, self.schedule.batch)
+            drawn = take(at), leaves, state.step
+            state.held, loss, leaves = self.programs.weighted_update(state.held, drawn, draw)
+            replay.priorities.renew(at, np.asarray(leaves))
         bad = ~np.isfinite(loss) & (state.diverged < 0)
         state.diverged = np.where(bad, step + 1, state.diverged)
         return loss

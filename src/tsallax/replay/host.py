@@ -5,19 +5,22 @@ ends in the next slot. A truncated episode leaves its final observation in a slo
 no transition starts; a draw that hits one is drawn again.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from tsallax.types import Transition
+from tsallax.replay.host_priorities import HostPriorities
+from tsallax.types import Segment, Transition
 
 
 def tables(
-    cells: int, slots: int, shape: tuple[int, ...], dtype: Any
+    cells: int, slots: int, shape: tuple[int, ...], dtype: Any, prioritised: bool = False
 ) -> dict[str, tuple[tuple[int, ...], Any]]:
     """Shapes and types of what a ring of so many slots keeps."""
     one = (cells, slots)
+    own = {"leaves": (one, np.float32), "largest": ((cells,), np.float32)} if prioritised else {}
     return {
         "frames": ((*one, *shape), dtype),
         "first": (one, bool),  # an episode starts here
@@ -27,6 +30,7 @@ def tables(
         "terminated": (one, bool),
         "newest": ((cells,), np.int64),  # the slot of the observation to act on
         "filled": ((cells,), np.int64),
+        **own,
     }
 
 
@@ -40,9 +44,18 @@ class HostRing:
         shape: of one frame.
         dtype: of one frame.
         stack: how many frames make an observation, on a leading axis; 0 is a frame as it is.
+        prioritised: keep priorities, to draw by them.
     """
 
-    def __init__(self, cells: int, capacity: int, shape: tuple[int, ...], dtype: Any, stack: int):
+    def __init__(
+        self,
+        cells: int,
+        capacity: int,
+        shape: tuple[int, ...],
+        dtype: Any,
+        stack: int,
+        prioritised: bool = False,
+    ):
         self.capacity, self.stack, self.window = capacity, stack, max(stack, 1)
         self.slots = (
             capacity + self.window
@@ -54,6 +67,7 @@ class HostRing:
         self.actions, self.rewards = own["actions"], own["rewards"]
         self.terminated, self.filled = own["terminated"], own["filled"]
         self.newest = own["newest"] - 1
+        self.priorities = HostPriorities(cells, self.slots) if prioritised else None
 
     @property
     def used(self) -> int:
@@ -63,6 +77,8 @@ class HostRing:
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that is in it, without the slots that were never used."""
         own = {name: getattr(self, name) for name in tables(1, 1, (), bool)}
+        if self.priorities is not None:
+            own |= {"leaves": self.priorities.leaves, "largest": self.priorities.largest}
         used = {n: np.ascontiguousarray(x[:, : self.used]) for n, x in own.items() if x.ndim > 1}
         return {**own, **used}
 
@@ -72,9 +88,11 @@ class HostRing:
         if not (0 <= newest).all() or not (newest < filled).all() or (filled > self.slots).any():
             raise ValueError("the replay points beyond its end")
         for name, x in arrays.items():
-            if x.ndim > 1:
+            if x.ndim > 1 and name != "leaves":
                 getattr(self, name)[:, : x.shape[1]] = x
         self.newest, self.filled = newest.copy(), filled.copy()
+        if self.priorities is not None:
+            self.priorities.fill(arrays["leaves"], arrays["largest"])
 
     def restart(
         self, cells: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]
@@ -106,6 +124,8 @@ class HostRing:
         if (cut & cells).any():
             self._push(cut & cells, final, np.zeros_like(over))
         self._push(cells, observation, over)
+        if self.priorities is not None:
+            self.priorities.put(*at, self.priorities.largest[rows])
 
     def _push(self, cells, frames, first) -> None:
         rows = np.flatnonzero(cells)
@@ -113,6 +133,8 @@ class HostRing:
         at = rows, self.newest[rows]
         self.frames[at], self.first[at], self.starts[at] = frames[rows], first[rows], False
         self.filled[rows] = np.minimum(self.filled[rows] + 1, self.slots)
+        if self.priorities is not None:  # the oldest stack reaches into the newest frames now
+            self.priorities.put(rows, (self.newest[rows] + self.window - 1) % self.slots, 0)
 
     def current(self) -> Shaped[np.ndarray, "cells ..."]:
         """What each cell acts on: seen just as it will be replayed."""
@@ -121,11 +143,30 @@ class HostRing:
 
     def sample(self, draws: list[np.random.Generator], batch: int) -> Transition:
         """`batch` transitions of each cell, uniformly with replacement."""
-        each = [self._sample(cell, random, batch) for cell, random in enumerate(draws)]
-        arrays: list[Any] = [np.stack(column) for column in zip(*each, strict=True)]
-        return Transition(*arrays)
+        return self.take(self.draw(draws, batch))
 
-    def _sample(self, cell: int, random: np.random.Generator, batch: int) -> tuple[Any, ...]:
+    def draw(self, draws: list[np.random.Generator], batch: int) -> Int[np.ndarray, "cells batch"]:
+        """Slots of each cell, uniformly with replacement."""
+        return np.stack([self._draw(cell, random, batch) for cell, random in enumerate(draws)])
+
+    def draw_by_priority(
+        self, draws: list[np.random.Generator], batch: int
+    ) -> tuple[Int[np.ndarray, "cells batch"], Float[np.ndarray, "cells batch"]]:
+        """Slots of each cell in proportion to their priorities, and these."""
+        assert self.priorities is not None
+        by = self.priorities
+        at, leaves = _stacked(by.draw(cell, random, batch) for cell, random in enumerate(draws))
+        return at, leaves
+
+    def take(self, at: Int[np.ndarray, "cells batch"]) -> Transition:
+        """The transitions in these slots."""
+        return Transition(*_stacked(self._transition(cell, own) for cell, own in enumerate(at)))
+
+    def segments(self, at: Int[np.ndarray, "cells batch"], n: int) -> Segment:
+        """The transitions of n steps in a row, from each of these slots."""
+        return Segment(*_stacked(self._segment(cell, own, n) for cell, own in enumerate(at)))
+
+    def _draw(self, cell: int, random: np.random.Generator, batch: int) -> Int[np.ndarray, "batch"]:
         # The oldest stack must not reach back into the newest frames.
         oldest = min(self.filled[cell] - 1, self.slots - self.window)
         at = np.zeros(batch, int)
@@ -134,12 +175,31 @@ class HostRing:
             age = random.integers(1, oldest + 1, missing.sum())
             at[missing] = (self.newest[cell] - age) % self.slots
             missing = ~self.starts[cell, at]
+        return at
+
+    def _transition(self, cell: int, at: Int[np.ndarray, "batch"]) -> tuple[Any, ...]:
         return (
             self._observations(cell, at),
             self.actions[cell, at],
             self.rewards[cell, at],
             self.terminated[cell, at],
             self._observations(cell, (at + 1) % self.slots),
+        )
+
+    def _segment(self, cell: int, at: Int[np.ndarray, "batch"], n: int) -> tuple[Any, ...]:
+        steps = (at[:, None] + np.arange(n)) % self.slots
+        following = (steps + 1) % self.slots
+        # No transition starts where an episode was truncated, nor in the newest slot.
+        cut = self.terminated[cell, steps] | ~self.starts[cell, following]
+        ending = np.argmax(np.concatenate([cut[:, :-1], np.ones_like(cut[:, :1])], 1), 1)
+        seen = self._observations(cell, steps.ravel())
+        return (
+            seen.reshape(*steps.shape, *seen.shape[1:]),
+            self.actions[cell, steps],
+            self.rewards[cell, steps],
+            self.terminated[cell, steps],
+            cut,
+            self._observations(cell, following[np.arange(len(at)), ending]),
         )
 
     def _observations(self, cell: int, at: Int[np.ndarray, "n"]) -> Shaped[np.ndarray, "n ..."]:
@@ -151,3 +211,7 @@ class HostRing:
         later = np.cumsum(first[:, ::-1], 1)[:, ::-1] - first  # starts after this frame
         frames[later > 0] = 0
         return frames
+
+
+def _stacked(cells: Iterable[tuple[Any, ...]]) -> list[Any]:
+    return [np.stack(column) for column in zip(*cells, strict=True)]
