@@ -9,7 +9,16 @@ import numpy as np
 
 from tsallax.spelling import suggest
 from tsallax.storage.toml_file import read_toml
-from tsallax.training.config import FIELDS, FOREIGN, NUMBERS, ONLY, Config, agent_kind
+from tsallax.training.config import (
+    FIELDS,
+    FOREIGN,
+    NUMBERS,
+    OFF,
+    ONLY,
+    Config,
+    agent_kind,
+    in_effect,
+)
 from tsallax.training.given import OPEN, field_value, with_preset_file
 from tsallax.training.options import Choices, Range
 from tsallax.training.resolve import EVALUATIONS, resolve
@@ -27,7 +36,7 @@ class Search(NamedTuple):
 
     def start(self) -> dict[str, Any]:
         """The values of the first trial."""
-        return {name: _one(name, getattr(self.base, name)) for name in self.space}
+        return {name: _one(name, in_effect(self.base, name)) for name in self.space}
 
     def config(self, values: Mapping[str, Any]) -> Config:
         """A trial's."""
@@ -64,7 +73,7 @@ def make_search(
             for n, where in declared.items()
             if isinstance(where, kinds) and getattr(given, n) is None
         }
-    space = {n: _widen(n, where, getattr(base, n)) for n, where in space.items()}
+    space = {n: _widen(n, where, in_effect(base, n)) for n, where in space.items()}
     if not space:
         raise ValueError("there is nothing to search: every option that has a range was given")
     search = Search(base, space)
@@ -90,7 +99,7 @@ def _searchable(base: Config) -> list[str]:
         for n in OPEN
         if FIELDS[n].metadata["group"] in GROUPS
         and n not in foreign
-        and getattr(base, n) is not None
+        and (n in OFF or getattr(base, n) is not None)
     ]
 
 

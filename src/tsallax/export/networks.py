@@ -22,6 +22,7 @@ def action_values(
     num_actions: int,
     stacked: bool,
     layer_norm: bool,
+    dueling: bool = False,
 ) -> Value:
     """`Q(s, .)` of a network of `make_network`; of quantiles, their mean.
 
@@ -33,6 +34,7 @@ def action_values(
         num_actions: the columns of the result.
         stacked: the first axis of an observation is that of its frames.
         layer_norm: whether what goes into each ReLU is normalised.
+        dueling: whether the first of the last layer's rows is a value, and the rest advantages.
     """
     shape = observation.shape
     x = x.as_float()
@@ -52,11 +54,20 @@ def action_values(
     x = x.graph.add("Flatten", x)
     for layer in layers[:-1]:
         x = _affine(x, layer, layer_norm).relu()
-    x = _affine(x, layers[-1], layer_norm=False)
-    quantiles = np.shape(layers[-1].bias)[0] // num_actions
+    last = _folded(layers[-1], num_actions) if dueling else layers[-1]
+    x = _affine(x, last, layer_norm=False)
+    quantiles = np.shape(last.bias)[0] // num_actions
     if quantiles == 1:
         return x
     return x.reshape(-1, num_actions, quantiles).mean().reshape(-1, num_actions)
+
+
+def _folded(layer: Dense, num_actions: int) -> Dense:
+    """`V + A - mean A` is linear: as the weights of a plain head."""
+    rows = [np.asarray(x).reshape(*np.shape(x)[:-1], 1 + num_actions, -1) for x in layer]
+    parts = [np.split(x, [1], axis=-2) for x in rows]
+    made = [V + A - A.mean(-2, keepdims=True) for V, A in parts]
+    return Dense(*(x.reshape(*x.shape[:-2], -1) for x in made))
 
 
 def _affine(x: Value, layer: Dense, layer_norm: bool) -> Value:

@@ -100,17 +100,16 @@ class Config:
     optimiser_eps: float = option(
         "algorithm", "Added to the root of the second moment.", rule=NOT_NEGATIVE)
     loss: Literal["squared", "huber"] = option("algorithm", "Loss of a scalar head.")
-    double: bool | None = option("algorithm", "The policy at s' is the online network's, its value "
-                                 "the target network's.")
-    n_step: int | None = option("algorithm", "Transitions in a row that make a target.",
-                                rule=AT_LEAST_ONE)
-    prioritised: bool | None = option(
+    double: bool = option(
+        "algorithm", "The policy at s' is the online network's, its value the target network's.")
+    n_step: int = option("algorithm", "Transitions in a row that make a target.", rule=AT_LEAST_ONE)
+    prioritised: bool = option(
         "algorithm", "Draw transitions in proportion to their last errors, not uniformly.",
         aliases=("--prioritized",))
-    priority_exponent: Numbers | None = number(
+    priority_exponent: Numbers = number(
         "Prioritised: exponent of the errors; 0 is uniform, 0.6 if not given.", NOT_NEGATIVE,
         tune=Range(0.2, 1.0))
-    importance_exponent: Numbers | None = number(
+    importance_exponent: Numbers = number(
         "Prioritised: exponent of the weights that correct for it at the start, linearly to 1 at "
         "the end; 0.4 if not given.", SHARE, tune=Range(0.0, 1.0))
     acting: Literal["pi", "argmax"] = option(
@@ -141,7 +140,7 @@ class Config:
 
     clip_above: Numbers = number("Actor-critic: upper bound of the bonus before beta.",
                                  ("0 or more", lambda x: x >= 0))
-    tau: Numbers | None = number(
+    tau: Numbers = number(
         "Share of the network that the target network takes at each update, in the place of a copy "
         "every target period; of actor-critics, of the critics.", SHARE, aliases=("--polyak",),
         tune=Range(1e-3, 0.1, log=True))
@@ -167,8 +166,8 @@ class Config:
     )
     quantiles: int = option("network", "Quantiles of a quantile head.", 200, AT_LEAST_ONE)
     layer_norm: bool = option("network", "Layer normalisation before each ReLU.")
-    dueling: bool | None = option("network", "A head of a value and advantages: V + A - mean A.",
-                                  aliases=("--duelling",))
+    dueling: bool = option("network", "A head of a value and advantages: V + A - mean A.",
+                           aliases=("--duelling",))
 
     loop: Literal["compiled", "host"] = option(
         "environment", "Where the environment lives; compiled wherever it can be.")

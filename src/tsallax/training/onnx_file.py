@@ -89,7 +89,8 @@ def policy_file(
     critics = params.critics if isinstance(params, Weights) else (params,)
     layers = jax.tree.leaves(critics[0], is_leaf=lambda x: isinstance(x, Dense))
     outputs = np.shape(layers[-1].bias)[0]
-    num_actions = outputs // (config.quantiles if config.head == "quantile" else 1)
+    rows = outputs // (config.quantiles if config.head == "quantile" else 1)
+    num_actions = rows - bool(config.dueling)
 
     def values(params: Params) -> export.Value:
         return export.action_values(
@@ -100,6 +101,7 @@ def policy_file(
             num_actions,
             stacked=bool(config.stack),
             layer_norm=config.layer_norm,
+            dueling=bool(config.dueling),
         )
 
     Q = reduce(export.Value.minimum, map(values, critics))
