@@ -86,16 +86,16 @@ class Config:
                                   tune=Range(0.01, 0.1))
     lambda_: Numbers = number("Parallel: lambda of the returns, 0 for one step.", SHARE,
                               tune=Range(0.0, 1.0))
-    reward_scale: Numbers = number("Parallel: rewards are multiplied by it, for the learner.",
+    reward_scale: Numbers = number("Parallel: factor on the rewards that the learner sees.",
                                    POSITIVE)
-    learning_rate_end: Numbers = number("Parallel: step size at the end, linearly.", NOT_NEGATIVE,
-                                        aliases=("--lr-end",))
+    learning_rate_end: Numbers = number("Parallel: step size at the end, reached linearly.",
+                                        NOT_NEGATIVE, aliases=("--lr-end",))
     epsilon_fraction: float = option("algorithm", "Length of the decay, as a share of the steps.",
                                      rule=("in (0, 1]", lambda x: 0 < x <= 1),
                                      tune=Range(0.05, 0.6))
     schedule_steps: int | None = option(
-        "algorithm", "Environment steps for which epsilon and the step size are laid out; they "
-        "keep their end values after that. All steps if not given.", rule=AT_LEAST_ONE)
+        "algorithm", "Length of the schedules of epsilon and the step size, in environment steps; "
+        "both keep their end values after that. All steps if not given.", rule=AT_LEAST_ONE)
     optimiser: Literal["adam", "radam", "rmsprop"] = option("algorithm", "Optimiser.")
     optimiser_eps: float = option(
         "algorithm", "Added to the root of the second moment.", rule=NOT_NEGATIVE)
@@ -117,7 +117,7 @@ class Config:
     )
     batch: int = option("algorithm", "Transitions per update.", rule=AT_LEAST_ONE,
                         tune=Choices((32, 64, 128)))
-    buffer: int = option("algorithm", "Transitions kept, of each seed.", rule=AT_LEAST_ONE)
+    buffer: int = option("algorithm", "Transitions kept per seed.", rule=AT_LEAST_ONE)
     train_period: int = option("algorithm", "Environment steps between updates (C).",
                                rule=AT_LEAST_ONE)
     updates: int = option("algorithm", "Updates per train period.", rule=AT_LEAST_ONE)
@@ -130,7 +130,7 @@ class Config:
                                 "reported as they are.")
     sal_draw: Literal["update", "sample"] = option("algorithm", "How often SAL draws its beta.")
 
-    num_envs: int = option("algorithm", "Parallel: environments of each seed.", rule=AT_LEAST_ONE,
+    num_envs: int = option("algorithm", "Parallel: environments per seed.", rule=AT_LEAST_ONE,
                            tune=Choices((8, 16, 32)))
     rollout: int = option("algorithm", "Parallel: steps of each environment between rounds of "
                           "learning.", rule=AT_LEAST_ONE, tune=Choices((16, 32, 64)))
