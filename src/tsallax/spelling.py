@@ -1,7 +1,11 @@
-"""Words for people: the nearest name to an unknown one, and numbers of things."""
+"""Words for people: the nearest name to an unknown one, numbers of things, what to install."""
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -14,3 +18,15 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def counted(n: int, noun: str) -> str:
     """A number of things: 1 run, 2 runs."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def printable(text: object) -> str:
+    """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+
+
+def install(extra: str) -> str:
+    """The command that adds an extra to this installation, whichever `pip` comes first here."""
+    own = Path(which("pip") or "").parent == Path(sys.executable).parent
+    there = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"  # which installs no pip
+    return f"{'pip' if own else there} install 'tsallax[{extra}]'"

@@ -250,7 +250,7 @@ def test_the_command_draws_and_has_nothing_to_do_again(tmp_path, capsys):
     }  # fmt: skip
     before = {p: p.read_bytes() for p in folder.iterdir()}
     assert cli.main(command) == 0
-    assert "0 runs are to be done" in capsys.readouterr().out
+    assert "; 0 to be done" in capsys.readouterr().out
     assert {p: p.read_bytes() for p in folder.iterdir()} == before
 
 
@@ -338,9 +338,9 @@ def test_what_the_table_holds_is_not_run_again(tmp_path, capsys):
     shutil.rmtree(tmp_path / "out" / "runs")
     capsys.readouterr()
     assert small_sweep(tmp_path, STUDY) == table
-    assert "0 runs are to be done; 8 more are in the tables" in capsys.readouterr().out
+    assert "0 to be done; 8 in the tables already" in capsys.readouterr().out
     assert small_sweep(tmp_path, STUDY, "--seeds", "3") == table
-    assert "4 runs are to be done; 8 more are in the tables" in capsys.readouterr().out
+    assert "4 to be done; 8 in the tables already" in capsys.readouterr().out
     about = json.loads((tmp_path / "out" / "small" / "about.json").read_text())
     assert (about["done"], len(about["unfinished"])) == (8, 4)
     # Another batch is another run, though the table's labels are the same.
@@ -349,4 +349,4 @@ def test_what_the_table_holds_is_not_run_again(tmp_path, capsys):
     (tmp_path / "small.toml").write_text(changed)
     capsys.readouterr()
     cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--draw-only"])
-    assert "8 runs are to be done\n" in capsys.readouterr().out
+    assert "8 to be done\n" in capsys.readouterr().out

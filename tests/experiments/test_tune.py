@@ -191,7 +191,7 @@ def test_killed_it_goes_on_and_leaves_a_preset(tmp_path, capsys):
     done = journal.read_text().count('"state": 1')
     assert cli.main(["tune", *FLAGS, "--out", str(out), *SMALL, "--trials", str(done + 2)]) == 0
     said = capsys.readouterr().out
-    assert f"of {done + 2} trials are done" in said
+    assert f"of {done + 2} trials done" in said
     assert "with 2 other seeds" in said
     assert (out / PICTURE).exists()
     best = tomllib.loads((out / tune.PRESET).read_text())

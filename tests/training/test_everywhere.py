@@ -76,5 +76,5 @@ def test_a_run_is_trained_and_watched(elsewhere, tmp_path):
 def test_a_sweep_of_one_job_is_carried_out(elsewhere, tmp_path):
     (tmp_path / "one.toml").write_text(STUDY)
     sweep = ["sweep", tmp_path / "one.toml", "--out", tmp_path / "out", "--width", 4]
-    assert "1 runs, 4 cells; 1 runs are to be done" in elsewhere(*sweep, "--workers", 1)
+    assert "1 run, 4 cells; 1 to be done" in elsewhere(*sweep, "--workers", 1)
     assert (tmp_path / "out" / "one" / "metrics.csv").read_text().count("\n") == 1 + 4

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from tsallax import __version__
+from tsallax.spelling import printable
 
 
 class Command(NamedTuple):
@@ -33,6 +34,8 @@ COMMANDS = {
     "tune": Command("tsallax.cli.tune", "search for settings that work on an environment"),
     "claims": Command("tsallax.cli.claims", "the paper's claims C1 to C14, a verdict on each"),
     "report": Command("tsallax.cli.report", "runs and results as one HTML page"),
+    "push": Command("tsallax.cli.push", "a run to the Hugging Face Hub, with a page of its own"),
+    "pull": Command("tsallax.cli.pull", "a run from the Hugging Face Hub"),
     "explore": Command(
         "tsallax.cli.explore", "a page to play with policies and action gaps", guarded=False
     ),
@@ -130,11 +133,6 @@ def outlive_pipe() -> None:
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(raw), old.encoding, old.errors, line_buffering=old.isatty()
     )
-
-
-def printable(text: object) -> str:
-    """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
 def unmarked(text: object) -> str:

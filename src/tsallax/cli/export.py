@@ -5,6 +5,8 @@ from typing import Annotated
 
 import tyro
 
+from tsallax.cli import printable
+
 
 def run(
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
@@ -26,5 +28,5 @@ def run(
     from tsallax.api import load
 
     difference = load(folder, cell, env=env, best=best).to_onnx(out)
-    print(f"{out}: pi differs from ours by {difference:.1g} at most, run by onnxruntime")
+    print(f"{printable(out)}: pi differs from ours by {difference:.1g} at most, run by onnxruntime")
     return 0

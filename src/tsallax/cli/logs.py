@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from tsallax.spelling import install
 from tsallax.storage.files import open_below
 from tsallax.training.config import Config
 from tsallax.training.driver import Progress, Watcher
@@ -65,7 +66,7 @@ def check_logs(names: Sequence[Log]) -> None:
     """Refuse logs whose package is missing, before the run begins."""
     for name in names:
         if find_spec(PACKAGES[name]) is None:
-            raise ValueError(f"{PACKAGES[name]} is not installed: pip install 'tsallax[logs]'")
+            raise ValueError(f"{PACKAGES[name]} is not installed: {install('logs')}")
 
 
 def make_writers(names: Sequence[Log], path: Path, config: Config) -> list[Write]:

@@ -16,6 +16,7 @@ from tsallax.envs import GAMES, make, with_unit_actions
 from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
+from tsallax.spelling import install
 from tsallax.training.build import make_cells
 from tsallax.training.config import Config, varied
 from tsallax.training.final import best_cell
@@ -76,14 +77,15 @@ def run(
         else:
             _write(path, told, made.action_names, title, speed)
     except KeyboardInterrupt:
-        print("stopped" if path is None else f"stopped, {path} is not written", file=sys.stderr)
+        left = "" if path is None else f", {printable(path)} is not written"
+        print(f"stopped{left}", file=sys.stderr)
         return 130
     for end in ends:
         most = ", the most that --steps allows" if end.step == steps else ""
         score = video.number(end.total)
         print(f"episode {end.episode}: {end.step:,} steps{most}, return {score}")
     if path is not None:
-        print(f"video {path}")
+        print(f"video {printable(path)}")
     return 0
 
 
@@ -103,7 +105,7 @@ def _target(folder: Path, out: Path | None, terminal: bool, env_id: str) -> Path
 def _default(folder: Path) -> Path:
     if video.ffmpeg():
         return folder / "play.mp4"
-    print("no ffmpeg here, so this is a GIF; for MP4: pip install 'tsallax[video]'")
+    print(f"no ffmpeg here, so this is a GIF; for MP4: {install('video')}")
     return folder / "play.gif"
 
 
@@ -125,16 +127,16 @@ def _noting(told: Iterable[Moment], ends: list[Moment]) -> Iterator[Moment]:
 def _write(
     path: Path, told: Iterable[Moment], names: tuple[str, ...], title: str, fps: int
 ) -> None:
-    console = Console()
+    console, what = Console(), f"writing {printable(path)}"
     if not console.is_terminal:
-        print(f"writing {path} ...", flush=True)
-    with console.status(Text(printable(f"writing {path}: compiling ..."))) as status:
+        print(f"{what} ...", flush=True)
+    with console.status(Text(f"{what}: compiling ...")) as status:
 
         def frames() -> Iterator[video.Frame]:
             for moment in told:
                 image = video.frame(moment, names, title)
                 # The end of an episode is shown for a second.
                 yield from [image] * (fps if moment.action is None else 1)
-                status.update(Text(printable(f"writing {path}: {video.summary(moment)}")))
+                status.update(Text(f"{what}: {video.summary(moment)}"))
 
         video.write_video(path, frames(), fps)

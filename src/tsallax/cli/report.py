@@ -47,4 +47,4 @@ def run(
     if len(faults) > 10:
         print(f"... and {len(faults) - 10} more, on the page")
     print(f"{counted(len(found.runs), 'run')}, {tables} of results")
-    print(f"page {out}, {len(page) / 1e6:.1f} MB")
+    print(f"page {printable(out)}, {len(page) / 1e6:.1f} MB")

@@ -19,6 +19,7 @@ from tsallax.experiments import provenance, results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.local import usable_cores
 from tsallax.experiments.study import Setting, Study, settings
+from tsallax.spelling import counted
 from tsallax.storage.files import open_below
 from tsallax.training.driver import Interrupt
 
@@ -78,7 +79,8 @@ class Board:
             self.before = steps
         speed = (steps - self.before) / max(now - self.begin, 1e-9)
         left = duration((self.total - steps) / speed) if speed > 0 else "?"
-        note = f"{len(state.done)} of {len(self.jobs)} runs   {speed:,.0f} steps/s   {left} left"
+        runs = f"{len(state.done)} of {counted(len(self.jobs), 'run')}"
+        note = f"{runs}   {speed:,.0f} steps/s   {left} left"
         if state.failed:
             note += f"   {len(state.failed)} failed"
         self.bar.update(self.task, completed=steps, note=note)
@@ -132,10 +134,10 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     kept = [job for job in every if archived(job) and not job.done()]
     runnable = [job for job in every if job not in set(kept)]
     todo = [job for job in runnable if not job.done()]
-    there = f"; {len(kept)} more are in the tables" if kept else ""
+    there = f"; {len(kept)} in the tables already" if kept else ""
     print(
-        f"{len(every)} runs, {sum(job.cells for job in every)} cells; "
-        f"{len(todo)} runs are to be done{there}"
+        f"{counted(len(every), 'run')}, {counted(sum(job.cells for job in every), 'cell')}; "
+        f"{len(todo)} to be done{there}"
     )
     state = sweep.Progress(runnable, [], [], {})
     if todo and not where.draw_only:
@@ -148,7 +150,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
         made = provenance.Made(study, scale, command.format(study.name))
         write(made, plans[study.name], jobs[study.name], out, state.failed, archives[study.name])
     for job, why in state.failed.items():
-        print(f"failed: {job.path}: {printable(why)}")
+        print(f"failed: {printable(job.path)}: {printable(why)}")
     if state.waiting or state.running:
         print("stopped: the same command resumes from here")
         return 130
@@ -199,7 +201,7 @@ def write(
     here = [job for job in jobs if job.done()]
     done = [job for job in jobs if job in set(here) or archive.holds(study, plan, job)]
     if not done:
-        print(f"{study.name}: nothing is done yet")
+        print(f"{printable(study.name)}: nothing is done yet")
         return
     own = {job: why for job, why in failed.items() if job in jobs}
     from tsallax.report.figure import draw_study
@@ -208,4 +210,4 @@ def write(
         results.collect(study, plan, here, folder, archive.rows)
         provenance.write_about(folder, made, plan, jobs, done, own, archive)
         for picture in draw_study(study, results.read_table(folder.path / results.METRICS), folder):
-            print(f"{study.name}: {picture}")
+            print(f"{printable(study.name)}: {printable(picture)}")

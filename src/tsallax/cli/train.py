@@ -49,7 +49,7 @@ def run(
     config, path = _which(given, out, resume)
     found = status(path, to_json(config))
     if found == "done":
-        print(f"{path} is done: there is nothing to resume; more --steps extend it")
+        print(f"{printable(path)} is done: there is nothing to resume; more --steps extend it")
         return 0
     if log:
         from tsallax.cli.logs import check_logs
@@ -82,9 +82,9 @@ def run(
         print(f"{what}: {end.status} after {took}, {in_words(folder_scores(folder))}")
     if end.evaluation is not None:
         print(f"evaluation: {evaluation_in_words(config.env, end.evaluation)}")
-    print(f"metrics {path / METRICS}\ncurves  {path / CURVES}")
+    print(f"metrics {printable(path / METRICS)}\ncurves  {printable(path / CURVES)}")
     if end.status == "stopped":
-        print(f"to resume: tsallax train --resume {path}")
+        print(f"to resume: tsallax train --resume {printable(path)}")
     return 0 if end.status == "done" else 130
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from tsallax.cli import check_counts, printable, unmarked
 from tsallax.cli.config_options import config_options
 from tsallax.cli.display import duration
-from tsallax.spelling import counted
+from tsallax.spelling import counted, install
 from tsallax.training.config import Config
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run(
     try:
         from tsallax.experiments import tune
     except ImportError:
-        raise ValueError("tune needs another package: pip install 'tsallax[tune]'") from None
+        raise ValueError(f"tune needs another package: {install('tune')}") from None
     from tsallax._jaxlib import use_cache
     from tsallax.experiments.tune_space import make_search
     from tsallax.report.tuning import PICTURE, draw_search
@@ -78,7 +78,7 @@ def run(
             )
         )
         if done := len(tune.finished(study)):
-            print(f"{path}: {done} of {trials} trials are done")
+            print(f"{printable(path)}: {done} of {counted(trials, 'trial')} done")
         whole = True
         while whole and done < trials:
             batch = tune.ask(study, search, min(width, trials - done))
@@ -101,7 +101,8 @@ def run(
             folder.write(PICTURE, draw_search(study, search, again))
     if found:
         Console().print(_table(list(search.space), [one.trial for one in again], found, again))
-        print(f"{note}\nthe preset {path / tune.PRESET}\npicture    {path / PICTURE}")
+        made = (printable(path / name) for name in (tune.PRESET, PICTURE))
+        print("{}\nthe preset {}\npicture    {}".format(note, *made))
     if not whole:
         print("stopped: the same command continues")
         return 130

@@ -53,7 +53,7 @@ def run(
                 break
             time.sleep(every)
     if gone:
-        ended = f"its process is gone; `tsallax train --resume {path}` resumes it"
+        ended = f"its process is gone; `tsallax train --resume {printable(path)}` resumes it"
     show.print_cells()
     with Directory(path) as folder:
         print(f"{printable(path)}: {ended}, {in_words(folder_scores(folder))}")

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode
 from jaxtyping import Int, Shaped, UInt8
 
 from tsallax.envs.host import Moves
+from tsallax.spelling import install
 
 # Our choice; the paper names only KungFuMaster. Dense and sparse rewards, easy and hard to explore.
 GAMES = (
@@ -34,7 +35,7 @@ def rom_of(env_id: str) -> str:
     try:
         from ale_py import roms
     except ImportError:
-        raise ValueError(f"{env_id} needs another package: pip install 'tsallax[atari]'") from None
+        raise ValueError(f"{env_id} needs another package: {install('atari')}") from None
     found = re.fullmatch(r"ALE/(\w+)-v5", env_id)
     known = set(roms.get_all_rom_ids())
     if found and snake(found[1]) in known:

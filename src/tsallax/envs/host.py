@@ -19,6 +19,7 @@ from gymnasium.spaces import Box, Discrete
 from jaxtyping import Bool, Float, Int, Shaped, UInt8
 
 from tsallax.envs import kind_of, refuse_foreign
+from tsallax.spelling import install
 
 # Gymnasium does not say what its actions mean.
 NAMES = {
@@ -199,7 +200,7 @@ def make_one(env_id: str, **options: Any) -> gymnasium.Env:
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
-        hint = "pip install 'tsallax[box2d]'" if "ox2" in str(error) else str(error)
+        hint = install("box2d") if "ox2" in str(error) else str(error)
         raise ValueError(f"{env_id} needs another package: {hint}") from None
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"{env_id} cannot be made: {_first_line(error)}") from None

@@ -12,6 +12,7 @@ from typing import Any
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.sweep import Answer, read_answer
 from tsallax.experiments.worker import work
+from tsallax.spelling import install
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import to_json
 
@@ -37,7 +38,7 @@ class Ray:
         try:
             import ray
         except ImportError:
-            raise ValueError("Ray is not installed: pip install 'tsallax[cluster]'") from None
+            raise ValueError(f"Ray is not installed: {install('cluster')}") from None
         self.ray, self.most, self.gpus = ray, workers, gpus
         own: dict[str, Any] = {"address": address} if address else OWN
         ray.init(**own, log_to_driver=False)

@@ -17,6 +17,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 from tsallax.learners.rollout import Moment
 from tsallax.report.curves import PALETTE
 from tsallax.report.density import strip
+from tsallax.spelling import install
 from tsallax.storage.files import Directory
 
 Frame = UInt8[np.ndarray, "_ _ 3"]  # height, width
@@ -225,7 +226,7 @@ def check_target(path: Path) -> None:
     if path.suffix.lower() not in WRITERS:
         raise ValueError(f"a video's name ends in {' or '.join(WRITERS)}, not {path.name!r}")
     if path.suffix.lower() == ".mp4" and ffmpeg() is None:
-        raise ValueError("an MP4 needs ffmpeg: pip install 'tsallax[video]', or give a .gif")
+        raise ValueError(f"an MP4 needs ffmpeg: {install('video')}, or give a .gif")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent} is no folder")
     if path.is_dir():
@@ -251,7 +252,7 @@ def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
 
 def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
     """By ffmpeg itself: imageio's writer does not report failures, and forks under jax."""
-    images = iter(frames)
+    images, whole = iter(frames), False
     first = next(images)
     height, width = first.shape[:2]
     source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps)]
@@ -264,7 +265,6 @@ def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
     )
     assert process.stdin is not None
     assert process.stderr is not None
-    whole = False
     try:
         with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
             for image in chain([first], images):

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tsallax.learners import Period, metrics_of
+from tsallax.spelling import printable
 from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
 from tsallax.training.compile_time import compile_seconds
@@ -202,11 +203,11 @@ def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
     """The state of the last whole checkpoint, and the metrics as they were then."""
     saved, refused = folder.last_checkpoint(run.learner.layout)
     for why in refused:
-        say(f"tsallax: {why}")
+        say(f"tsallax: {printable(why)}")
     if saved is None:
-        say(f"{folder.path} has no checkpoint: the run starts from the beginning")
+        say(f"{printable(folder.path)} has no checkpoint: the run starts from the beginning")
         return begin(run, folder, kept_initial(run, folder.path) or take_initial(run))
-    say(f"{folder.path} resumes from step {saved.step:,}")
+    say(f"{printable(folder.path)} resumes from step {saved.step:,}")
     return run.learner.restore(saved.arrays, saved.about["run"])
 
 

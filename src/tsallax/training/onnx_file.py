@@ -7,12 +7,14 @@ from functools import reduce
 import jax
 import numpy as np
 
+from tsallax.spelling import install
+
 try:
     import onnxruntime
 
     from tsallax import export
 except ImportError as error:
-    raise ValueError(f"this needs {error.name}: pip install 'tsallax[onnx]'") from None
+    raise ValueError(f"this needs {error.name}: {install('onnx')}") from None
 
 from tsallax import __version__
 from tsallax.agents.actor_critic import Weights
