@@ -48,8 +48,8 @@ def in_one_line(repo: str) -> Iterator[None]:
     except Exception as error:  # no network, or what httpx and hf_xet make of one
         if isinstance(error, ValueError) or getattr(error, "errno", None):  # our own, or the disk's
             raise
-        said = " ".join(f"{error} {error.__cause__ or ''}".split())
-        said = re.sub(r"\[Errno -?\d+\] ", "", said)[:200]
+        words = dict.fromkeys(map(str, (error, error.__cause__ or error)))
+        said = re.sub(r"\[Errno -?\d+\] ", "", " ".join(" ".join(words).split()))[:200]
         raise ValueError(f"the Hub did not answer: {said or type(error).__name__}") from None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tsallax.spelling import counted, printable
 from tsallax.storage.files import Directory
 from tsallax.storage.portable import CLIPS
-from tsallax.storage.run_folder import CURVES
+from tsallax.storage.run_folder import BEST, CURVES
 from tsallax.storage.tables import read_metrics
 from tsallax.training.config import Config, varied
 from tsallax.training.final import final_scores
@@ -30,6 +30,7 @@ class Cell(NamedTuple):
     """One seed of one setting, and what is known of it."""
 
     label: tuple[str, ...]
+    steps: int
     trained: float  # mean over the last fifth of training
     last: float  # the last evaluation
     best: float  # the best one
@@ -41,22 +42,27 @@ def model_card(path: Path, repo: str, env: str = "") -> Card:
     with Directory(path) as folder:
         cells = list(_cells(folder, about.everything.get("best"), varied(config)))
         pictures = [name for name in (CURVES, *CLIPS) if folder.has(name)]
+        kept = folder.has(BEST)
+    if not cells:
+        raise ValueError(f"{path} has no metrics yet: there is nothing to say of it")
     score, measured = _score(cells, config)
     name = printable(f"{config.algo} on {config.env}")
     local = f"runs/{repo.rpartition('/')[2]}"
     parts = [
         f"# {name}",
         f"{counted(len(cells), 'agent')} of tsallax, deep reinforcement learning with Tsallis "
-        f"entropy in JAX: {config.steps:,} environment steps each. **{measured}: {score:.1f}.**",
+        f"entropy in JAX, trained for {max(cell.steps for cell in cells):,} environment steps"
+        f"{' each' if len(cells) > 1 else ''}: **{measured} {score:.1f}**.",
         *(_shown(picture) for picture in pictures),
         "## What it reached",
         _table(("setting", "seeds", "in training", "last evaluation", "best"), _rows(cells)),
-        "Mean returns over seeds: over the last fifth of training, and of evaluations of "
-        f"{counted(config.eval_episodes, 'episode')} each; `best` are the weights kept as such.",
+        "Mean returns over seeds: over the last fifth of training, of the last evaluation "
+        f"({counted(config.eval_episodes, 'episode')} of each seed), and of the best one, whose "
+        "weights are kept.",
         "## Load it",
         f"```sh\npip install 'tsallax[hub]'\ntsallax pull {repo} --out {local}\n"
-        f"tsallax play {local} --best\n```",
-        f'```python\nimport tsallax\n\nmodel = tsallax.load("{local}", best=True)\n'
+        f"tsallax play {local}{' --best' if kept else ''}\n```",
+        f'```python\nimport tsallax\n\nmodel = tsallax.load("{local}"{", best=True" if kept else ""})\n'
         "action, _ = model.predict(observation, deterministic=True)\n```",
         "## Settings",
         _table(("setting", "value"), _settings(config)),
@@ -74,6 +80,7 @@ def _cells(folder: Directory, best: Any, names: list[str]) -> Iterable[Cell]:
         last = last[np.isfinite(last)]
         yield Cell(
             tuple(f"{name} = {cell.numbers[name]:g}" for name in names),
+            int(cell.steps[-1]),
             trained,
             last[-1] if len(last) else np.nan,
             float(known[i]) if isinstance(known, list) and i < len(known) else np.nan,
@@ -94,7 +101,7 @@ def _rows(cells: list[Cell]) -> Iterable[Iterable[str]]:
     """One row per setting: means over its seeds."""
     for label in dict.fromkeys(cell.label for cell in cells):
         own = [cell for cell in cells if cell.label == label]
-        means = (_mean(values) for values in zip(*(cell[1:] for cell in own), strict=True))
+        means = (_mean(values) for values in zip(*(cell[2:] for cell in own), strict=True))
         numbers = (f"{mean:.1f}" if np.isfinite(mean) else "none" for mean in means)
         yield (", ".join(label) or "all", str(len(own)), *numbers)
 
