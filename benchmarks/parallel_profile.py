@@ -101,7 +101,7 @@ def compiled(run: Run) -> dict[str, float]:
         "learning": (learning, state, played, key),
     }
     found = {name: seconds(partial(jax.jit(f), *x)) for name, (f, *x) in calls.items()}
-    periods = learner.train(learner.start(), lambda step: None)
+    periods = learner.train(learner.start(), lambda *_: None)
     next(periods)
     begin, count = time.process_time(), 0
     while time.process_time() - begin < 3:
@@ -130,7 +130,7 @@ def hosted(run: Run) -> dict[str, float]:
     )
     state = learner.start()
     learner.envs.step = timed("stepping", learner.envs.step)
-    periods = learner.train(state, lambda step: None)
+    periods = learner.train(state, lambda *_: None)
     next(periods)
     spent.update(dict.fromkeys(spent, 0.0))
     begin, first = time.process_time(), next(periods).step

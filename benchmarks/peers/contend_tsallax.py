@@ -26,7 +26,7 @@ state = run.learner.start()
 if run.config.loop == "host":
     turns.settle = 0  # all is compiled by then
     turns.fill = lambda: state.replay.frames.fill(0)
-    for _ in run.learner.train(state, lambda step: turns.done()):
+    for _ in run.learner.train(state, lambda *_: turns.done()):
         pass
-for _ in run.learner.train(state, lambda step: None):
+for _ in run.learner.train(state, lambda *_: None):
     turns.done(work.target_period * options.seeds)

@@ -20,6 +20,12 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s"
+
+
 def printable(text: object) -> str:
     """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))

@@ -67,7 +67,9 @@ def test_what_is_pushed_is_pulled_to_the_bit(hub, finished, pushed):
     """Pulled by a process of its own, which has nothing but HF_ENDPOINT to go by."""
     command = [sys.executable, "-m", "tsallax", "pull", REPO]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("tal on CartPole-v1, 4 runs side by side, return ")
+    assert done.stdout.startswith(
+        "tal on CartPole-v1, 4 runs side by side: 2 settings x 2 seeds, return "
+    )
     assert done.stderr == ""
     there = Path("runs/cartpole-tal")
     assert {p.name for p in there.iterdir()} == set(pushed) - {"README.md"}

@@ -21,10 +21,13 @@ from tsallax.training.final import folder_scores, in_words
 def test_a_finished_run_is_shown_once(finished, capsys):
     assert cli.main(["watch", str(finished)]) == 0
     out = capsys.readouterr().out
-    assert "tal on CartPole-v1, 4 runs side by side" in out
+    assert "tal on CartPole-v1, 4 runs side by side: 2 settings x 2 seeds" in out
     assert "120 / 120 steps" in out
-    for label in ("seed 0 q=1.5", "seed 1 q=1.5", "seed 0 q=3", "seed 1 q=3"):
-        assert label in out  # the table that a terminal shows
+    table = pd.read_csv(finished / "metrics.csv").query("step == 120")
+    for q, own in table.groupby("q"):  # the table that a terminal shows
+        low, high = own.episode_return.min(), own.episode_return.max()
+        row = f"q={q:g}     {own.episode_return.mean():.1f}  {low:.1f} to {high:.1f}"
+        assert row.split() in [line.split()[:5] for line in out.splitlines()]
     assert "left" not in out
     with Directory(finished) as folder:
         score = folder_scores(folder)

@@ -22,7 +22,7 @@ config = resolve(Config("CartPole-v1", preset="paper", **own))
 found = []
 for devices in (1, 2):
     run = make_run(config, devices=devices)
-    for period in run.learner.train(run.learner.start(), lambda step: None):
+    for period in run.learner.train(run.learner.start(), lambda *_: None):
         pass
     if devices > 1:
         assert len(period.state.step.sharding.device_set) == devices

@@ -125,7 +125,7 @@ def test_no_cell_axis_for_one_cell_or_nature(monkeypatch, env, seeds, fields, ca
         pytest.importorskip("ale_py")
     run, passed = spied_run(monkeypatch, env, seeds=seeds, **fields)
     state = run.learner.start()
-    for period in run.learner.train(state, lambda step: None):
+    for period in run.learner.train(state, lambda *_: None):
         state = period.state
     together = (seeds,) if seeds > 1 and calls == 1 else ()
     one = jax.eval_shape(run.agent.init, jax.random.key(0))

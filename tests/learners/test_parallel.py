@@ -181,7 +181,7 @@ def learner(seeds: list[int], q: list[float]) -> DeviceLearner:
 
 def finish(own: DeviceLearner, state=None):
     state = own.start() if state is None else state
-    *_, last = own.train(state, lambda step: None)
+    *_, last = own.train(state, lambda *_: None)
     return last
 
 
@@ -204,7 +204,7 @@ def test_seeds_side_by_side_are_those_alone(together):
 
 def test_a_run_that_was_saved_resumes_to_the_bit(together):
     own = learner(SEEDS, QS)
-    first = next(iter(own.train(own.start(), lambda step: None)))
+    first = next(iter(own.train(own.start(), lambda *_: None)))
     arrays, notes = own.save(first.state)
     assert {name: (x.shape, x.dtype) for name, x in arrays.items()} == own.layout(notes)
     resumed = finish(own, own.restore(arrays, notes))
@@ -228,7 +228,7 @@ def test_a_seed_that_diverges_leaves_the_others_alone(together):
 
 def test_metrics_count_every_episode_of_every_environment():
     own = learner([0], [2.0])
-    periods = list(own.train(own.start(), lambda step: None))
+    periods = list(own.train(own.start(), lambda *_: None))
     assert [period.step for period in periods] == [48, 96]
     ended = sum(int(period.metrics.episodes[0]) for period in periods)
     length = [float(p.metrics.episode_length[0]) * int(p.metrics.episodes[0]) for p in periods]

@@ -67,7 +67,7 @@ def test_next_values_are_those_of_the_true_next_state(monkeypatch):
     moves, learner = [], learner_of()
     calls, step = recorded(learner), learner.envs.step
     monkeypatch.setattr(learner.envs, "step", lambda a: moves.append(step(a)) or moves[-1])
-    for _ in learner.train(learner.start(), lambda step: None):
+    for _ in learner.train(learner.start(), lambda *_: None):
         pass
     atoms = jax.jit(jax.vmap(jax.vmap(learner.agent.atoms, (None, 0))))
     cuts = 0
@@ -91,7 +91,7 @@ def test_seeds_side_by_side_are_what_each_is_alone(good):
 def test_cells_one_after_the_other_are_what_they_are_together(apart, good):
     learner = learner_of()
     learner.programs = make_programs(learner.agent, learner.shape._replace(steps=0), 2, apart)
-    period = next(learner.train(learner.start(), lambda step: None))
+    period = next(learner.train(learner.start(), lambda *_: None))
     np.testing.assert_allclose(period.metrics.loss, good.metrics["loss"][0, :, 0], rtol=1e-4)
 
 
@@ -99,7 +99,7 @@ def test_a_failed_environment_stops_its_cell_alone(good):
     seeds = np.random.default_rng([1, 0]).integers(2**31, size=3)
     host_envs.MISCHIEF[int(seeds[2])] = "raise"
     learner = learner_of()
-    first, *_, last = learner.train(learner.start(), lambda step: None)
+    first, *_, last = learner.train(learner.start(), lambda *_: None)
     assert last.failures == {1: "stopped at step 135: RuntimeError: the cable is out"}
     for name, values in good.metrics.items():
         np.testing.assert_array_equal(getattr(last.metrics, name)[0], values[0, 0, -1])
@@ -113,7 +113,7 @@ def test_a_failed_environment_stops_its_cell_alone(good):
 
 def test_a_saved_state_is_restored_in_new_episodes():
     learner = learner_of()
-    period = next(learner.train(learner.start(), lambda step: None))
+    period = next(learner.train(learner.start(), lambda *_: None))
     arrays, notes = learner.save(period.state)
     assert {name: x.shape for name, x in arrays.items()} == {
         name: spec.shape for name, spec in learner.layout(notes).items()
@@ -121,7 +121,7 @@ def test_a_saved_state_is_restored_in_new_episodes():
     again = learner.restore(arrays, notes)
     jax.tree.map(np.testing.assert_array_equal, again.agent, period.state.agent)
     np.testing.assert_array_equal(again.step, [96, 96])
-    steps = [p.step for p in learner.train(again, lambda step: None)]
+    steps = [p.step for p in learner.train(again, lambda *_: None)]
     assert steps == [192, 288]
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -21,7 +20,7 @@ from tsallax import cli
 from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
 from tsallax.training.build import make_run
-from tsallax.training.driver import Interrupt, Silent, make_folder, periods, resume
+from tsallax.training.driver import Silent, make_folder, periods, resume
 
 STEPS = 160  # the ring goes round
 CARTPOLE = tiny.config(steps=STEPS)
@@ -233,17 +232,6 @@ def test_two_processes_do_not_share_a_folder(own, capsys):
 
 
 COMMAND = ["CartPole-v1", *tiny.flags(steps=4000, eval_every=0, save_seconds=0.1)]
-
-
-def test_two_signals_stop_at_once():
-    told = []
-    with Interrupt(lambda: told.append(None)) as interrupt:
-        assert not interrupt.asked
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert interrupt.asked
-        assert len(told) == 1
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.mark.slow

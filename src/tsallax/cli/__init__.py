@@ -79,7 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outlive_pipe()
         return _run(*((sys.argv[1:] if arguments is None else arguments) or ["--help"]))
     except KeyboardInterrupt:
-        print("tsallax: stopped", file=sys.stderr)
+        print("tsallax: stopped", file=sys.stderr, flush=True)
+        if arguments is None:
+            sys.stdout.flush()
+            os._exit(130)  # a compiler at work would hold the end of the process up, and crash it
         return 130
 
 

@@ -57,7 +57,7 @@ def loop_timer(built: Run) -> Callable[[], float]:
     state = built.learner.start()
     full = jnp.full_like(state.replay.added, config.buffer)  # full, if of empty observations
     state = state._replace(replay=state.replay._replace(added=full))
-    periods = (period.metrics for period in built.learner.train(state, lambda step: None))
+    periods = (period.metrics for period in built.learner.train(state, lambda *_: None))
     for _ in range(1 + -(-config.warmup // config.target_period)):  # compiled, and past the warm-up
         jax.block_until_ready(next(periods))
 

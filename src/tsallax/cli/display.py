@@ -9,28 +9,36 @@ from rich.console import Console
 from rich.text import Text
 
 from tsallax.cli import printable
-from tsallax.cli.live import Screen, cell_table
-from tsallax.training.config import Config, grid
+from tsallax.cli.live import COMPILING, Row, Screen, table_of
+from tsallax.spelling import counted, duration
+from tsallax.training.config import Config, grid, varied
 
 if TYPE_CHECKING:
+    from tsallax.learners import Ended
     from tsallax.training.driver import Progress
 
 DRAWN = 32  # periods of a curve
 EVERY = 5.0  # seconds between two plain lines
-COMPILING = "compiling ..."  # beside the bar, until the first program runs
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s"
+STOPPING = "stopping at the end of this period; press again to stop at once"
 
 
 def title(config: Config) -> str:
     """What is trained: the algorithm, the environment and how many runs."""
-    cells = config.seeds * len(grid(config))
-    several = f", {cells} runs side by side" if cells > 1 else ""
+    settings = len(grid(config))
+    cells = config.seeds * settings
+    parts = f": {counted(settings, 'setting')} x {counted(config.seeds, 'seed')}"
+    parts = parts if settings > 1 < config.seeds else ""
+    several = f", {cells} runs side by side{parts}" if cells > 1 else ""
     return f"{config.algo} on {config.env}{several}"
+
+
+def rows_of(config: Config) -> list[Row] | None:
+    """A row for each setting, where a grid has several seeds of each; else one for each cell."""
+    settings, seeds = grid(config), config.seeds
+    if len(settings) == 1 or seeds == 1:
+        return None
+    labels = (" ".join(f"{n}={numbers[n]:g}" for n in varied(config)) for numbers in settings)
+    return [Row(label, slice(i * seeds, (i + 1) * seeds)) for i, label in enumerate(labels)]
 
 
 class Shown(NamedTuple):
@@ -45,23 +53,42 @@ class Shown(NamedTuple):
 
 
 class Display:
-    """A watcher of a run: `with Display(...) as show`."""
+    """A watcher of a run: `with Display(...) as show`.
 
-    def __init__(self, title: str, labels: list[str], steps: int, waiting: str = COMPILING):
+    Args:
+        title: the first line.
+        labels: of the cells.
+        steps: of the whole run.
+        waiting: what is said until there are metrics.
+        rows: of the table; one for each cell if not given.
+        early: whether it may end before its last step.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        labels: list[str],
+        steps: int,
+        waiting: str = COMPILING,
+        rows: list[Row] | None = None,
+        early: bool = False,
+    ):
         self.console = Console()
-        self.title, self.labels, self.steps = printable(title), labels, steps
-        self.returns: list[list[float]] = [[] for _ in labels]
+        self.title, self.labels, self.steps, self.early = printable(title), labels, steps, early
+        self.rows = rows or [Row(label, slice(i, i + 1)) for i, label in enumerate(labels)]
+        self.returns: list[list[float]] = [[] for _ in self.rows]
         self.metrics: Shown | None = None
         self.failures: dict[int, str] = {}
         self.told: set[int] = set()
         self.last = self.ticked = time.monotonic()
         self.speed = 0.0
-        self.screen = Screen(self.console, steps, waiting) if self.console.is_terminal else None
+        self.screen = (
+            Screen(self.console, self.title, steps, waiting) if self.console.is_terminal else None
+        )
 
     def __enter__(self) -> "Display":
         if self.screen:
             self.screen.live.start()
-            self.screen.draw(self)
         else:
             self.console.print(Text(self.title))
         return self
@@ -71,58 +98,66 @@ class Display:
             self.screen.live.stop()
 
     def stopping(self) -> None:
-        """Called by a signal handler, which must not print in the middle of another print."""
-        note = "stopping at the end of this target period; press again to stop at once"
+        """Called by another thread, maybe in the middle of a print."""
         if self.screen:
-            self.title = f"{self.title}: {note}"
+            self.screen.warning = STOPPING
+            self.screen.live.refresh()
         else:
-            os.write(2, f"{note}\n".encode())
+            os.write(2, f"{STOPPING}\n".encode())
 
     def begin_at(self, step: int) -> None:
         """A resumed run does not begin at 0."""
         if self.screen:
-            self.screen.update(step)
-            self.screen.draw(self)
+            self.screen.step = step
 
-    def tick(self, step: int) -> None:
+    def tick(self, step: int, episodes: "Ended | None" = None) -> None:
         """Between two periods: show the step, at most once per second."""
         now = time.monotonic()
         if now - self.ticked < (1 if self.screen else EVERY):
             return
         self.ticked = now
         note = self._note(step)
+        if self.metrics is None and episodes is not None:  # else the table has the last period's
+            note += _so_far(episodes.means(len(self.labels)))
         if self.screen:
-            self.screen.draw(self)
+            self.screen.show(step, note)
         else:
             self.console.print(note, highlight=False)
 
-    def _note(self, step: int) -> str:
+    def _note(self, step: int, last: bool = False) -> str:
         """The step, and the time left as soon as the speed is known."""
         note = f"{step:,} / {self.steps:,} steps"
+        if last and step < self.steps:
+            return f"{note}   every run has reached --stop-at"
         if self.speed and step < self.steps:
             left = duration((self.steps - step) * len(self.labels) / self.speed)
-            note += f"   {self.speed:,.0f} steps/s   {left} left"
-        if self.screen:
-            self.screen.update(step, note)
+            most = "at most " if self.early else ""
+            note += f"   {self.speed:,.0f} steps/s   {most}{left} left"
         return note
 
     def __call__(self, progress: "Progress") -> None:
         """Show what a period of training left."""
         period = progress.period
         values = (np.asarray(getattr(period.metrics, name)) for name in Shown._fields)
-        self.show(period.step, Shown(*values), progress.speed, period.failures)
+        shown = Shown(*values)
+        self.show(period.step, shown, progress.speed, period.failures, progress.last)
 
     def show(
-        self, step: int, metrics: Shown, speed: float, failures: dict[int, str] | None = None
+        self,
+        step: int,
+        metrics: Shown,
+        speed: float,
+        failures: dict[int, str] | None = None,
+        last: bool = False,
     ) -> None:
         now = time.monotonic()
         self.metrics, self.failures, self.speed = metrics, failures or {}, speed
         self.remember(metrics)
-        note = self._note(step)
+        note = self._note(step, last)
         self.ticked = now
         if self.screen:
-            self.screen.draw(self)
-        elif now - self.last >= EVERY or step >= self.steps:
+            self.screen.show(step, note, self.table())
+        elif now - self.last >= EVERY or last or step >= self.steps:
             self.last = now
             ended = metrics.episode_return[np.isfinite(metrics.episode_return)]
             score = f"return {ended.mean():.1f}" if len(ended) else "no episode ended"
@@ -131,8 +166,10 @@ class Display:
 
     def remember(self, metrics: Shown) -> None:
         """Add a period to the curves, of which only the last part is drawn."""
-        for series, value in zip(self.returns, metrics.episode_return, strict=True):
-            series.append(float(value))
+        for series, row in zip(self.returns, self.rows, strict=True):
+            ended = metrics.episode_return[row.cells]
+            ended = ended[np.isfinite(ended)]
+            series.append(float(ended.mean()) if len(ended) else np.nan)
             del series[:-DRAWN]
 
     def trouble(self, i: int) -> str:
@@ -142,10 +179,27 @@ class Display:
         bad = int(self.metrics.diverged[i]) if self.metrics is not None else -1
         return f"diverged at step {bad:,}" if bad >= 0 else ""
 
-    def print_cells(self) -> None:
-        """The table of the cells, where there is no terminal that shows it already."""
+    def table(self) -> list[Any]:
+        """The rows with their latest metrics; nothing before there are any."""
+        if self.metrics is None:
+            return []
+        troubles = [
+            next(
+                (
+                    words
+                    for i in range(*row.cells.indices(len(self.labels)))
+                    if (words := self.trouble(i))
+                ),
+                "",
+            )
+            for row in self.rows
+        ]
+        return table_of(self.rows, self.metrics, self.returns, troubles)
+
+    def print_table(self) -> None:
+        """The table, where there is no terminal that shows it already."""
         if not self.screen:
-            for part in cell_table(self):
+            for part in self.table():
                 self.console.print(part)
 
     def _tell_trouble(self) -> None:
@@ -154,3 +208,12 @@ class Display:
             if self.trouble(i) and i not in self.told:
                 self.told.add(i)
                 self.console.print(Text(f"{label}: {self.trouble(i)}"))
+
+
+def _so_far(ended: dict[str, np.ndarray]) -> str:
+    """The episodes of a period that is not over."""
+    count = ended["episodes"]
+    if not count.sum():
+        return "   no episode ended yet"
+    mean = np.nansum(ended["episode_return"] * count) / count.sum()
+    return f"   {counted(int(count.sum()), 'episode')}, return {mean:.1f}"

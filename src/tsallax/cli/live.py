@@ -1,6 +1,7 @@
 """A run on a terminal: a bar, and a table of its cells that is redrawn in place."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console, Group
@@ -9,60 +10,91 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from tsallax.cli.display import Display
+from tsallax.spelling import counted
 
+if TYPE_CHECKING:
+    from tsallax.cli.display import Shown
+
+COMPILING = "compiling ..."  # beside the bar, until the first program runs
 SPARKS = " ▁▂▃▄▅▆▇█"
 NONE = "-"  # no episode ended
-ROWS = 12  # cells shown; the rest is in the metrics file
+ROWS = 12  # of the table; the rest is in the metrics file
+PER_SECOND = 2  # how often it is drawn, so that it is true while a program is compiled, too
+
+
+class Row(NamedTuple):
+    """One line of the table: a cell, or the seeds of one setting."""
+
+    label: str
+    cells: slice
 
 
 class Screen:
     """What `Display` draws on, where there is a terminal."""
 
-    def __init__(self, console: Console, steps: int, waiting: str):
-        self.live = Live(console=console, auto_refresh=False)
-        self.progress = Progress(
-            TextColumn("{task.percentage:>3.0f} %"),
-            BarColumn(48),
-            TextColumn("{task.fields[note]}"),
+    def __init__(self, console: Console, title: str, steps: int, waiting: str):
+        self.title, self.note, self.warning, self.step = title, waiting, "", 0
+        self.table: list[Any] = []
+        self.bar = Progress(
+            TextColumn("{task.percentage:>3.0f} %"), BarColumn(), TextColumn("{task.fields[note]}")
         )
-        self.task = self.progress.add_task("", total=steps, note=waiting)
+        self.task = self.bar.add_task("", total=steps, note=waiting)
+        self.live = Live(console=console, get_renderable=self._look, refresh_per_second=PER_SECOND)
 
-    def update(self, step: int, note: str | None = None) -> None:
-        """Move the bar, and change what stands beside it."""
-        self.progress.update(self.task, completed=step)
-        if note is not None:
-            self.progress.update(self.task, note=note)
+    def show(self, step: int, note: str, table: list[Any] | None = None) -> None:
+        """What is drawn from now on; the table stays if there is no other."""
+        self.step, self.note = step, note
+        self.table = self.table if table is None else table
+        self.live.refresh()
 
-    def draw(self, shown: "Display") -> None:
-        parts = [Text(shown.title, style="bold"), self.progress, *cell_table(shown)]
-        self.live.update(Group(*parts), refresh=True)
+    def _look(self) -> Group:
+        """Called by a thread of its own, also while the run waits for a compiler."""
+        from tsallax.training.compile_time import compiling_for
+
+        seconds, note = compiling_for(), self.note
+        if seconds is not None and seconds >= 1:
+            note = f"{self.step:,} steps   compiling for {seconds:.0f} s"
+        self.bar.update(self.task, completed=self.step, note=note)
+        head = Text(self.title, style="bold")
+        if self.warning:
+            head.append(f"\n{self.warning}", style="yellow")
+        return Group(head, self.bar, *self.table)
 
 
-def cell_table(shown: "Display") -> list[Any]:
-    """The latest metrics of each cell, as far as there is room for them."""
-    metrics = shown.metrics
-    if metrics is None:
-        return []
+def table_of(
+    rows: Sequence[Row], metrics: "Shown", returns: Sequence[list[float]], troubles: Sequence[str]
+) -> list[Any]:
+    """The latest metrics of each row, as far as there is room for them; means over its seeds."""
+    several = any(len(metrics.loss[row.cells]) > 1 for row in rows)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("run")
+    table.add_column("setting" if several else "run")
     table.add_column("return", justify="right")
+    if several:
+        table.add_column("seeds", justify="right")
     table.add_column("")
     for name in ("max Q", "action gap", "support", "loss"):
         table.add_column(name, justify="right")
-    for i, label in enumerate(shown.labels[:ROWS]):
-        trouble = shown.trouble(i)
+    for row, series, trouble in list(zip(rows, returns, troubles, strict=True))[:ROWS]:
+        ended = metrics.episode_return[row.cells]
+        means = [x[row.cells].mean() for x in (metrics.max_q, metrics.action_gap, metrics.loss)]
         table.add_row(
-            Text.assemble(label, (f"  {trouble[:40]}", "bold red") if trouble else ""),
-            NONE if np.isnan(metrics.episode_return[i]) else f"{metrics.episode_return[i]:.1f}",
-            sparkline(shown.returns[i]),
-            *(f"{x[i]:.3g}" for x in (metrics.max_q, metrics.action_gap)),
-            f"{metrics.support[i]:.2f}",
-            f"{metrics.loss[i]:.3g}",
+            Text.assemble(row.label, (f"  {trouble[:40]}", "bold red") if trouble else ""),
+            NONE if np.isnan(ended).all() else f"{np.nanmean(ended):.1f}",
+            *([_range(ended)] if several else []),
+            sparkline(series),
+            *(f"{x:.3g}" for x in means[:2]),
+            f"{metrics.support[row.cells].mean():.2f}",
+            f"{means[2]:.3g}",
         )
-    more = len(shown.labels) - ROWS
-    return [table, *([Text(f"... and {more} more", style="dim")] if more > 0 else [])]
+    more = len(rows) - ROWS
+    rest = [Text(f"... and {counted(more, 'more row')}", style="dim")] if more > 0 else []
+    return [table, *rest]
+
+
+def _range(ended: np.ndarray) -> str:
+    """From the lowest to the highest seed."""
+    known = ended[np.isfinite(ended)]
+    return f"{known.min():.1f} to {known.max():.1f}" if len(known) else NONE
 
 
 def sparkline(values: list[float]) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from tsallax.learners import Ended
 from tsallax.spelling import install
 from tsallax.storage.files import open_below
 from tsallax.training.config import Config
@@ -38,8 +39,8 @@ class Logged:
     def begin_at(self, step: int) -> None:
         self.watcher.begin_at(step)
 
-    def tick(self, step: int) -> None:
-        self.watcher.tick(step)
+    def tick(self, step: int, episodes: Ended | None = None) -> None:
+        self.watcher.tick(step, episodes)
 
     def __call__(self, progress: Progress) -> None:
         self.watcher(progress)

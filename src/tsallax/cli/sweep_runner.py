@@ -14,14 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tsallax.cli import printable
-from tsallax.cli.display import duration
 from tsallax.experiments import provenance, results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.local import usable_cores
 from tsallax.experiments.study import Setting, Study, settings
-from tsallax.spelling import counted
+from tsallax.spelling import counted, duration
 from tsallax.storage.files import open_below
-from tsallax.training.driver import Interrupt
+from tsallax.training.interrupt import Interrupt
 
 RUNS, LOGS = "runs", "logs"
 

@@ -8,12 +8,13 @@ import tyro
 
 from tsallax.cli import printable
 from tsallax.cli.config_options import config_options
-from tsallax.cli.display import Display, duration, title
-from tsallax.spelling import counted
+from tsallax.cli.display import Display, rows_of, title
+from tsallax.spelling import counted, duration
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]
 Options: Any = config_options()
+GRACE = 2.0  # seconds in which a second Ctrl-C lets a run close its files
 NOT_GIVEN = tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")
 
 
@@ -41,8 +42,14 @@ def run(
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.config import to_json
-    from tsallax.training.driver import Interrupt, train_into
-    from tsallax.training.final import evaluation_in_words, folder_scores, in_words
+    from tsallax.training.driver import train_into
+    from tsallax.training.final import (
+        best_in_words,
+        evaluation_in_words,
+        folder_scores,
+        in_words,
+    )
+    from tsallax.training.interrupt import Interrupt
 
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})
@@ -68,8 +75,14 @@ def run(
         return draw_curves(folder, f"{what}, {counted(config.seeds, 'seed')}")
 
     with (
-        Display(title(config), built.labels, config.steps) as show,
-        Interrupt(show.stopping) as interrupt,
+        Display(
+            title(config),
+            built.labels,
+            config.steps,
+            rows=rows_of(config),
+            early=config.stop_at is not None,
+        ) as show,
+        Interrupt(show.stopping, GRACE) as interrupt,
     ):
         watcher = show
         if log:
@@ -77,11 +90,14 @@ def run(
 
             watcher = Logged(show, log, path, config, built.labels)
         end = train_into(built, path, watcher, lambda: interrupt.asked, picture)
+    show.print_table()
     took = duration(time.monotonic() - begin)
     with Directory(path) as folder:
         print(f"{what}: {end.status} after {took}, {in_words(folder_scores(folder))}")
     if end.evaluation is not None:
         print(f"evaluation: {evaluation_in_words(config.env, end.evaluation)}")
+    if end.best is not None:
+        print(f"best weights (--best): {best_in_words(config.env, end.best)}")
     print(f"metrics {printable(path / METRICS)}\ncurves  {printable(path / CURVES)}")
     if end.status == "stopped":
         print(f"to resume: tsallax train --resume {printable(path)}")

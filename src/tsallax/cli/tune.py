@@ -10,8 +10,7 @@ from rich.table import Table
 
 from tsallax.cli import check_counts, printable, unmarked
 from tsallax.cli.config_options import config_options
-from tsallax.cli.display import duration
-from tsallax.spelling import counted, install
+from tsallax.spelling import counted, duration, install
 from tsallax.training.config import Config
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def run(
     from tsallax.experiments.tune_space import make_search
     from tsallax.report.tuning import PICTURE, draw_search
     from tsallax.storage.files import Directory, lock
-    from tsallax.training.driver import Interrupt
+    from tsallax.training.interrupt import Interrupt
 
     groups = map(vars, vars(options).values())
     given = Config(**{name: value for group in groups for name, value in group.items()})

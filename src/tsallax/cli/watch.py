@@ -9,7 +9,7 @@ import numpy as np
 import tyro
 
 from tsallax.cli import printable
-from tsallax.cli.display import Display, Shown, title
+from tsallax.cli.display import Display, Shown, rows_of, title
 from tsallax.storage.files import Directory, is_unlocked
 from tsallax.storage.tables import read_metrics, read_timing
 from tsallax.training.build import make_cells
@@ -36,7 +36,8 @@ def run(
     cells = make_cells(config)
     labels = [cell.label(varied(config)) for cell in cells]
     seen = 0
-    with Display(title(config), labels, config.steps, "no period has ended yet") as show:
+    waiting = "no period has ended yet"
+    with Display(title(config), labels, config.steps, waiting, rows_of(config)) as show:
         while True:
             # The status is read before the rows, so that the last ones are not missed.
             ended = read_run(path, env)[1].status
@@ -54,7 +55,7 @@ def run(
             time.sleep(every)
     if gone:
         ended = f"its process is gone; `tsallax train --resume {printable(path)}` resumes it"
-    show.print_cells()
+    show.print_table()
     with Directory(path) as folder:
         print(f"{printable(path)}: {ended}, {in_words(folder_scores(folder))}")
 

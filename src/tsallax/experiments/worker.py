@@ -30,7 +30,8 @@ def work(
     from tsallax.storage.files import BusyError
     from tsallax.storage.run_folder import SCHEMA, status
     from tsallax.training.build import check_memory, make_run
-    from tsallax.training.driver import Interrupt, Silent, train_into
+    from tsallax.training.driver import Silent, train_into
+    from tsallax.training.interrupt import Interrupt
     from tsallax.training.stored_config import from_json
 
     try:

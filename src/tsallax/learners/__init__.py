@@ -6,7 +6,7 @@ that a learner gives or takes is its cells.
 Below the protocol is what the learners share: when things happen, and what is measured.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
@@ -25,7 +25,20 @@ from tsallax.types import HParams
 AnyAgent: TypeAlias = Agent | ActorAgent | DiscreteActor
 Arrays = dict[str, np.ndarray]
 Notes = dict[str, Any]  # what the arrays do not say, as JSON
-Tick = Callable[[int], None]  # told the step now and then, between two periods
+
+
+@runtime_checkable
+class Ended(Protocol):
+    """The episodes that ended in the period under way."""
+
+    def means(self, cells: int) -> dict[str, Shaped[np.ndarray, "cells"]]: ...
+
+
+@runtime_checkable
+class Tick(Protocol):
+    """Told the step now and then, between two periods, and where it is known what has ended."""
+
+    def __call__(self, step: int, episodes: Ended | None = None, /) -> None: ...
 
 
 class Metrics(NamedTuple):

@@ -230,7 +230,7 @@ class ParallelOnHost:
             given = map(self._of_cells, (moves.reward, moves.terminated, cut))
             each: list[Any] = [observation, np.asarray(Z), action, *given]
             steps.append(Played(*each))
-            tick(int(state.step[0]))
+            tick(int(state.step[0]), state.episodes)
         last = self.programs.atoms(state.agent, self._of_cells(state.frames.current))
         Z_next = np.stack([*(step.Z for step in steps[1:]), np.asarray(last)], 1)
         for t, Z in ends.items():

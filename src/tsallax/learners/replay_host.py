@@ -174,7 +174,7 @@ class ReplayOnHost:
                     self._environment_step(state, step)
                     if (step + 1) % period == 0 and step + 1 > schedule.warmup:
                         losses += [self._update(state, step, i) for i in range(schedule.updates)]
-                    tick(step + 1)
+                    tick(step + 1, state.episodes)
                 metrics = self._close_period(state, losses, shape.copy)
                 params = state.agent.params
                 yield Period(int(state.step[0]), state, params, metrics, dict(state.failures))

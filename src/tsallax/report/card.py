@@ -48,11 +48,12 @@ def model_card(path: Path, repo: str, env: str = "") -> Card:
     score, measured = _score(cells, config)
     name = printable(f"{config.algo} on {config.env}")
     local = f"runs/{repo.rpartition('/')[2]}"
+    best = (" --best", ", best=True") if kept else ("", "")
     parts = [
         f"# {name}",
         f"{counted(len(cells), 'agent')} of tsallax, deep reinforcement learning with Tsallis "
         f"entropy in JAX, trained for {max(cell.steps for cell in cells):,} environment steps"
-        f"{' each' if len(cells) > 1 else ''}: **{measured} {score:.1f}**.",
+        f"{' each' if len(cells) > 1 else ''}. **{score:.1f}** is the {measured}.",
         *(_shown(picture) for picture in pictures),
         "## What it reached",
         _table(("setting", "seeds", "in training", "last evaluation", "best"), _rows(cells)),
@@ -61,8 +62,8 @@ def model_card(path: Path, repo: str, env: str = "") -> Card:
         "weights are kept.",
         "## Load it",
         f"```sh\npip install 'tsallax[hub]'\ntsallax pull {repo} --out {local}\n"
-        f"tsallax play {local}{' --best' if kept else ''}\n```",
-        f'```python\nimport tsallax\n\nmodel = tsallax.load("{local}"{", best=True" if kept else ""})\n'
+        f"tsallax play {local}{best[0]}\n```",
+        f'```python\nimport tsallax\n\nmodel = tsallax.load("{local}"{best[1]})\n'
         "action, _ = model.predict(observation, deterministic=True)\n```",
         "## Settings",
         _table(("setting", "value"), _settings(config)),

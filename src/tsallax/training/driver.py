@@ -1,7 +1,6 @@
 """A run into its folder: from its last checkpoint if there is one, to the end or to a stop."""
 
 import contextlib
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from tsallax.learners import Period, metrics_of
+from tsallax.learners import Ended, Period, metrics_of
 from tsallax.spelling import printable
 from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
@@ -36,7 +35,7 @@ class Watcher(Protocol):
     def begin_at(self, step: int) -> None:
         """Called first, with the step that the run starts or resumes from."""
 
-    def tick(self, step: int) -> None:
+    def tick(self, step: int, episodes: Ended | None = None) -> None:
         """Called now and then between two periods, where the learner can."""
 
     def __call__(self, progress: Progress) -> None:
@@ -47,7 +46,7 @@ class Silent:
     """A watcher that shows nothing."""
 
     def begin_at(self, step: int) -> None: ...
-    def tick(self, step: int) -> None: ...
+    def tick(self, step: int, episodes: Ended | None = None) -> None: ...
     def __call__(self, progress: Progress) -> None: ...
 
 
@@ -55,6 +54,7 @@ class Ending(NamedTuple):
     status: str  # done or stopped
     evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
     kept: int = -1  # the step of the state that a finished run leaves; -1 if it leaves none
+    best: Float[np.ndarray, "cells"] | None = None  # mean returns of the best evaluations
 
 
 class Best:
@@ -95,27 +95,6 @@ class Speed:
 
     def __call__(self, step: int) -> float:
         return (step - self.first) * self.cells / max(self._seconds() - self.begin, 1e-9)
-
-
-class Interrupt:
-    """The first SIGINT or SIGTERM ends the run after the period under way, another at once."""
-
-    def __init__(self, tell: Callable[[], None] = lambda: None) -> None:
-        self.asked, self.tell = False, tell
-
-    def __enter__(self) -> "Interrupt":
-        self.old = {s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def _note(self, *_: object) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-        self.tell()
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.old.items():
-            signal.signal(number, handler)
 
 
 def periods(run: Run, state: Any, watcher: Watcher, best: Best | None = None) -> Iterator[Progress]:
@@ -267,4 +246,4 @@ def _train(
         if stop:
             ended = "stopped"
             break
-    return Ending(ended, latest, kept), params
+    return Ending(ended, latest, kept, None if latest is None else best.returns), params

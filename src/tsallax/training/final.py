@@ -67,13 +67,23 @@ def solved_return(env: str) -> float | None:
 def evaluation_in_words(env: str, returns: Float[np.ndarray, "cells episodes"]) -> str:
     """The mean over all episodes, and how many cells have solved the environment."""
     text = f"return {np.nanmean(returns):.1f} over {counted(returns.size, 'episode')}"
+    return text + _solved(env, returns.mean(1))
+
+
+def best_in_words(env: str, returns: Float[np.ndarray, "cells"]) -> str:
+    """The mean over the best evaluations of each cell, and how many have solved it."""
+    known = returns[np.isfinite(returns)]
+    return f"return {known.mean() if len(known) else np.nan:.1f}{_solved(env, returns)}"
+
+
+def _solved(env: str, means: Float[np.ndarray, "cells"]) -> str:
     enough = solved_return(env)
     if enough is None:
-        return text
-    solved = int((returns.mean(1) >= enough).sum())
-    if len(returns) > 1:
-        return f"{text}, {solved} of {len(returns)} solved ({enough:g} or more)"
-    return f"{text}, {'solved' if solved else 'not solved'} ({enough:g} or more)"
+        return ""
+    solved = int((means >= enough).sum())
+    words = "solved" if solved else "not solved"
+    words = f"{solved} of {len(means)} solved" if len(means) > 1 else words
+    return f", {words} ({enough:g} or more)"
 
 
 def in_words(scores: Float[np.ndarray, "*cells"]) -> str:
