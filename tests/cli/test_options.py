@@ -29,7 +29,7 @@ def help_text():
         contextlib.redirect_stdout(out),
         pytest.raises(SystemExit) as end,
     ):
-        cli.main(["train", "--help"])
+        cli.main(["train", "--help-all"])
     assert end.value.code == 0
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
 

@@ -5,10 +5,12 @@ of its ways of doing so import every subcommand first (and with them jax), and n
 a mistyped one may have meant.
 """
 
+import contextlib
+import functools
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -108,14 +110,38 @@ def _run(name: str, *arguments: str) -> int:
             print(f"tsallax: {error}", file=sys.stderr)
             return 1
 
-    import tyro
-
     try:
-        run = import_module(command.module).run
-        return tyro.cli(run, prog=f"tsallax {name}", args=arguments) or 0
+        return parse(name, arguments)() or 0
     except (ValueError, OSError) as error:
         print(f"tsallax: {one_line(error)}", file=sys.stderr)
         return 2
+
+
+def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
+    """The call of a subcommand that a command line asks for; nothing of it has run yet.
+
+    A command with very many options has a help of its own for those that one needs first (`HELP` of
+    its module). What is wrong with a word is said without its control characters.
+    """
+    import tyro
+
+    module = import_module(COMMANDS[name].module)
+    if hasattr(module, "HELP") and not {"-h", "--help"}.isdisjoint(words):
+        return functools.partial(print, module.HELP)
+
+    @functools.wraps(module.run)
+    def asked(*arguments: Any, **options: Any) -> Callable[[], int | None]:
+        return functools.partial(module.run, *arguments, **options)
+
+    words = ["--help" if word == "--help-all" else word for word in words]
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            flags = (tyro.conf.FlagCreatePairsOff,)  # --best, and no --no-best beside it
+            return tyro.cli(asked, prog=f"tsallax {name}", args=words, config=flags)
+    finally:
+        for line in said.getvalue().splitlines():
+            print(printable(line), file=sys.stderr)
 
 
 class LastingPipe(io.FileIO):

@@ -17,6 +17,28 @@ Options: Any = config_options()
 GRACE = 2.0  # seconds in which a second Ctrl-C lets a run close its files
 NOT_GIVEN = tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")
 
+HELP = """\
+usage: tsallax train ENV [OPTIONS]
+
+Train an agent: every seed and every combination of numbers side by side.
+
+  tsallax train CartPole-v1 --stop-at 475           until it is solved
+  tsallax train CartPole-v1 --q 1.5 2 3 --seeds 5   15 agents in one program
+  tsallax train --resume runs/RUN                   from its last checkpoint on
+
+  ENV             an environment: see `tsallax list`, or any of Gymnasium's
+  --algo NAME     the algorithm: see `tsallax list` (default: tal)
+  --q Q ...       entropic index: 1 softmax, 2 sparsemax (default), inf greedy
+  --seeds N       how many, trained side by side (default: 1)
+  --steps N       environment steps of each seed (default: by the environment)
+  --stop-at R     end when each seed has reached this return in an evaluation
+  --preset NAME   tuned, which works best, or paper, its tables (default: tuned)
+  --out PATH      the run's folder (default: runs/ENV-ALGO-TIME)
+  --resume RUN    continue a run that was stopped; extend one with more --steps
+  --log NAME ...  live logs as well: tensorboard, wandb
+
+Several values of a number make a grid. All options: tsallax train --help-all"""
+
 
 def run(
     options: Annotated[Options, tyro.conf.arg(name="")],  # pyright: ignore[reportInvalidTypeForm]

@@ -21,6 +21,28 @@ Options: Any = config_options(seeds=SEEDS)
 NOT_GIVEN = tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")
 SHOWN = 5  # of the best trials
 
+HELP = """\
+usage: tsallax tune ENV [OPTIONS]
+
+Search for settings that work on an environment. Options that are given are
+fixed; the others that have a range are searched. The best are trained again
+with other seeds, and what is best then becomes a preset for `tsallax train`.
+
+  tsallax tune CartPole-v1                          40 trials, 8 side by side
+  tsallax tune CartPole-v1 --trials 200 --q 2       more of them, at q = 2
+  tsallax train CartPole-v1 --preset tunes/CartPole-v1-tal/best.toml
+
+  ENV             an environment: see `tsallax list`
+  --algo NAME     the algorithm: see `tsallax list` (default: tal)
+  --trials N      settings to try in all; the same command goes on (default: 40)
+  --seeds N       seeds of each trial (default: 4)
+  --steps N       environment steps of each (default: by the environment)
+  --confirm N     how many of the best are trained again (default: 4)
+  --space FILE    a TOML file of the options to search and their ranges
+  --out PATH      the folder of the search (default: tunes/ENV-ALGO)
+
+All options, also those that are fixed: tsallax tune --help-all"""
+
 
 def run(
     options: Annotated[Options, tyro.conf.arg(name="")],  # pyright: ignore[reportInvalidTypeForm]
