@@ -60,7 +60,7 @@ def run(
     """
     from tsallax._jaxlib import use_cache
     from tsallax.storage.files import Directory
-    from tsallax.storage.run_folder import CURVES, extend, status
+    from tsallax.storage.run_folder import CURVES, check_free, extend, status
     from tsallax.storage.tables import METRICS
     from tsallax.training.build import check_memory, make_run
     from tsallax.training.config import to_json
@@ -71,6 +71,7 @@ def run(
         folder_scores,
         in_words,
     )
+    from tsallax.training.initial import take_initial
     from tsallax.training.interrupt import Interrupt
 
     groups = map(vars, vars(options).values())
@@ -89,6 +90,9 @@ def run(
     check_memory(built)
     if resume and found is None:
         extend(path, to_json(config), built.learner.layout)
+    elif found is None:  # refused before anything is shown
+        check_free(path)
+        take_initial(built)
     begin, what = time.monotonic(), printable(f"{config.algo} on {config.env}")
 
     def picture(folder: Path) -> bytes:

@@ -61,8 +61,8 @@ class RunFolder:
         varied: Sequence[str],
         resume: bool = False,
     ):
-        if not resume and path.exists() and not _is_free(path):
-            raise FileExistsError(f"{path} is not empty: choose another folder, or remove it")
+        if not resume:
+            check_free(path)
         self.path, self.config, self.cells = path, plain(config), cells
         self.columns, self.varied = tuple(columns), tuple(varied)
         self.folder = Directory(path, create=True)
@@ -200,9 +200,11 @@ def write_about(folder: Directory, about: Mapping[str, Any]) -> None:
     folder.write(RUN, (json.dumps(plain(about), indent=2) + "\n").encode())
 
 
-def _is_free(path: Path) -> bool:
-    """Empty, or left by a run that could not write its first file."""
-    return path.is_dir() and {found.name for found in path.iterdir()} <= {f"{RUN}.part"}
+def check_free(path: Path) -> None:
+    """Refuse what is there, unless it is empty, or left by a run that could not write a file."""
+    free = path.is_dir() and {found.name for found in path.iterdir()} <= {f"{RUN}.part"}
+    if path.exists() and not free:
+        raise FileExistsError(f"{path} is not empty: choose another folder, or remove it")
 
 
 def digest_of(config: Mapping[str, Any]) -> str:
