@@ -94,7 +94,7 @@ class ReplayOnHost:
     ):
         self.make_envs, self.frame, self.hp, self.seeds = make_envs, frame, hp, seeds
         self.schedule, self.buffer, self.stack = schedule, buffer, stack
-        self.row = metrics_of(agent)
+        self.agent = agent
         self.programs = make_programs(agent, hp, seeds, apart=apart or len(seeds) == 1)
 
     @cached_property
@@ -245,7 +245,7 @@ class ReplayOnHost:
         }
         numbers = {name: np.where(state.alive, x, np.nan) for name, x in numbers.items()}
         numbers |= {"step": state.step.copy(), "episodes": ended["episodes"]}
-        metrics = self.row(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
+        metrics = metrics_of(self.agent)(diverged=state.diverged, **numbers)  # type: ignore[arg-type]
         episodes.clear()
         if copy:
             state.held = self.programs.copy_target(state.held)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from tsallax.envs.host import make_host
-from tsallax.learners import AnyAgent, Learner
+from tsallax.learners import Learner
 from tsallax.learners.parallel_host import ParallelOnHost
 from tsallax.learners.replay_host import ReplayOnHost
 from tsallax.networks.dense import Network
@@ -42,7 +42,7 @@ def make_on_host(
     agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
     # `vmap` would make a grouped convolution, which is slow on a CPU.
     apart = config.network == "nature" and jax.default_backend() == "cpu"
-    given: Any = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
+    given = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
     if config.learner == "parallel":
         learner: Learner = ParallelOnHost(*given, rollouts_of(config), config.stack, apart)
     else:
@@ -51,7 +51,7 @@ def make_on_host(
 
 
 @lru_cache(maxsize=32)
-def _host_agent(config, q, observation, num_actions, network, names) -> AnyAgent:
+def _host_agent(config, q, observation, num_actions, network, names) -> Any:
     """The same for runs of the same shape, so that one process compiles its programs once."""
     del names
     return agent_of(config, q, observation, num_actions, network)[0]
