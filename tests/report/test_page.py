@@ -85,6 +85,19 @@ def test_what_follows_from_the_environment_is_no_label():
     assert list(found[0].curve.labels) == ["env", "algo", "tag"]
 
 
+def test_options_that_vary_together_are_named_once():
+    """Steps, evaluations and tag tell three runs of tal apart; dqn is told apart by its name."""
+    found = settings(
+        cell(0, [1], steps="10", eval_every="1", tag="x"),
+        cell(0, [1], steps="20", eval_every="2", tag="x"),
+        cell(0, [1], steps="20", eval_every="2", tag="y"),
+        cell(0, [1], steps="30", eval_every="3", tag="x", algo="dqn"),
+    )
+    assert list(found[0].curve.labels) == ["env", "algo", "steps", "eval_every", "tag"]
+    assert summary.facets_of(found) == ["env", "algo", "steps", "tag"]
+    assert summary.facets_of(found[:1]) == ["env", "algo"]
+
+
 def test_probability_of_improvement_by_hand():
     """{3, 5} against {1, 4}: 3 of 4 pairs won. The other q, and a single run, have no partner."""
     found = settings(
@@ -143,6 +156,15 @@ def test_a_grid_is_taken_apart(tmp_path):
     (one,) = runs.shown(tmp_path)["sets"]
     assert [f["name"] for f in one["facets"]] == ["env", "algo", "q", "learning_rate"]
     assert [c["seeds"] for c in one["curves"]] == [2] * 4
+
+
+def test_options_have_their_values_in_effect(tmp_path):
+    """k follows from q, log_weight is alpha, and `stop_at` is not stored at its default."""
+    folder = runs.write_run(tmp_path / "run", q=(1.0, 2.0), alpha=(0.03,))
+    assert "stop_at" not in json.loads((folder / "run.json").read_text())["config"]
+    shown = dict(runs.shown(tmp_path)["common"])
+    assert (shown["k"], shown["log_weight"]) == ("1, 0.5", "0.03")
+    assert (shown["keep_state"], shown["stop_at"]) == ("100", "")
 
 
 def test_what_is_not_whole_is_said(good_runs, tmp_path):

@@ -215,3 +215,35 @@ def test_damage_is_on_the_page(tmp_path):
     with opened(runs.write_page(root)) as tab:
         assert "has schema 1" in tab.locator("#problems").inner_text()
         assert len(places(tab)) == 2
+
+
+def test_it_opens_where_there_is_most_and_shows_all(tmp_path):
+    """No episode of Breakout ended, Acrobot has one run, CartPole two."""
+    root = tmp_path / "some"
+    runs.write_run(root / "one", "Acrobot-v1")
+    empty = runs.write_run(root / "none", "MinAtar/Breakout") / "metrics.csv"
+    text = empty.read_text().splitlines()
+    place = text[0].split(",").index("episodes")
+    rows = [line.split(",") for line in text[1:]]
+    kept = [",".join([*row[:place], "0", *row[place + 1 :]]) for row in rows]
+    empty.write_text("\n".join([text[0], *kept, ""]))
+    for algo in ("tal", "dqn"):
+        runs.write_run(root / algo, algo=algo)
+    with opened(runs.write_page(root)) as tab:
+        chosen = tab.get_by_label("environment", exact=True)
+        assert chosen.locator("option:checked").inner_text() == "CartPole-v1"
+        assert tab.locator("svg text.label").all_text_contents() == ["tal", "dqn"]
+        chosen.select_option("MinAtar/Breakout")
+        assert tab.get_by_label("metric").input_value() != "episode_return"
+        chosen.select_option("all of them")
+        titles = tab.locator("figcaption").all_inner_texts()
+        assert len(titles) == tab.locator("#scores table").count() == 3
+        assert tab.evaluate("document.activeElement.tagName") in ("SELECT", "BODY")
+
+
+def test_a_single_point_has_a_mark(tmp_path):
+    runs.write_run(tmp_path / "some" / "short", rows=1, status="stopped")
+    with opened(runs.write_page(tmp_path / "some")) as tab:
+        (line,) = (d for d in places(tab) if d != "M0 7H34")
+        assert "L" not in line
+        assert tab.locator("svg[role=img] path.mark").count() == 2  # its own, and that of its name
