@@ -15,7 +15,7 @@ DOCS := $(VENV)/.ready-docs
 DEV  := $(VENV)/.ready-dev
 
 .PHONY: help setup train test test-slow test-all faults check format bench bench-peers outside-check \
-  docs docs-figures reading-path release clean
+  docs docs-figures reading-path agents release clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -84,6 +84,9 @@ docs-figures: $(CORE)  ## the figures of the docs, from results/ and the example
 
 reading-path: $(CORE)  ## how many files one reads to follow TAL from the command to the folder
 	$(BIN)/python tools/reading_path.py
+
+agents: $(TEST)  ## train, score and pack the agents that come with the package, an hour
+	$(BIN)/python tools/train_agents.py $(OPTIONS)
 
 release: $(DEV)  ## wheel and sdist of this version, in dist/; the changelog must have its date
 	@test -z "$$(git status --porcelain)" || { echo "there are changes that are not committed"; exit 1; }

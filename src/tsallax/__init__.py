@@ -16,7 +16,7 @@ from tsallax._jaxlib import guard
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax import envs, operators, policies, stats, tabular, types
-    from tsallax.api import StopTraining, load, train
+    from tsallax.api import StopTraining, load, load_agent, train
     from tsallax.operators import ALGORITHMS, make_hparams
     from tsallax.policies import tsallis_policy, tsallis_value
     from tsallax.types import Bootstrap, HParams
@@ -30,6 +30,7 @@ _LAZY = {
     "HParams": "tsallax.types",
     "StopTraining": "tsallax.api",
     "load": "tsallax.api",
+    "load_agent": "tsallax.api",
     "make_hparams": "tsallax.operators",
     "train": "tsallax.api",
     "tsallis_policy": "tsallax.policies",
@@ -52,6 +53,7 @@ __all__ = [
     "__version__",
     "envs",
     "load",
+    "load_agent",
     "make_hparams",
     "operators",
     "policies",

@@ -1,4 +1,4 @@
-"""What a script or a notebook calls: `tsallax.train` and `tsallax.load`."""
+"""What a script or a notebook calls: `tsallax.train`, `tsallax.load` and `load_agent`."""
 
 import warnings
 from collections.abc import Callable
@@ -24,6 +24,7 @@ from tsallax.training.initial import Initial, start_from, take_initial
 from tsallax.training.model import Model
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
+from tsallax.training.trained import agent_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -251,6 +252,11 @@ def load(
     if not 0 <= cell < len(run.cells):
         raise ValueError(f"{path} has cells 0 to {len(run.cells) - 1}, not {cell}")
     return _model(run, params, cell)
+
+
+def load_agent(name: str) -> Model:
+    """A trained agent that comes with tsallax, by its environment: `tsallax agents` lists them."""
+    return load(agent_folder(name), best=True)
 
 
 def _model(run: Run, params: Params, cell: int) -> Model:

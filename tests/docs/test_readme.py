@@ -53,12 +53,14 @@ def test_from_an_empty_folder_to_a_solved_agent_its_video_and_its_report(tmp_pat
     """Every command as it is printed; `pip install .` is run by test_package.py."""
     install, *rest = commands()
     assert install == ["pip", "install", "."]
-    assert [words[:2] for words in rest] == [["tsallax", x] for x in ("train", "play", "report")]
+    assert [words[1] for words in rest] == ["train", "play", "report", "play"]
+    printed = []
     own = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     for _, *words in rest:
         command = [sys.executable, "-m", "tsallax", *words]
         done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), words
+        printed.append(done.stdout)
     run = tmp_path / "runs" / "first"
     about = json.loads((run / "run.json").read_text())
     assert about["status"] == "done"
@@ -66,6 +68,7 @@ def test_from_an_empty_folder_to_a_solved_agent_its_video_and_its_report(tmp_pat
     assert min(about["best"]["return"]) >= 475
     assert (run / "curves.png").exists()
     assert [path.suffix in (".mp4", ".gif") for path in run.glob("play.*")] == [True]
-    assert done.stdout.startswith("1 run, ")  # and nothing that is amiss before it
+    assert printed[2].startswith("1 run, ")  # and nothing that is amiss before it
     page = (tmp_path / "report.html").read_text()
     assert re.search(r'"first/play\.(mp4|gif)","kind":"(video/mp4|image/gif)"', page)
+    assert len(list(tmp_path.glob("MinAtar-SpaceInvaders.*"))) == 1

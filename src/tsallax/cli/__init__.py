@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsallax import __version__
@@ -30,6 +31,7 @@ COMMANDS = {
     "watch": Command("tsallax.cli.watch", "show a run of another process"),
     "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
     "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
+    "agents": Command("tsallax.cli.agents", "the trained agents that come with it"),
     "export": Command("tsallax.cli.export", "a trained policy as an ONNX file"),
     "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
     "sweep": Command("tsallax.cli.sweep", "a study of your own: environments x algorithms x ..."),
@@ -169,6 +171,15 @@ def unmarked(text: object) -> str:
     from rich.markup import escape
 
     return escape(printable(text))
+
+
+def which_run(folder: Path | None, agent: str, best: bool) -> tuple[Path, bool]:
+    """The folder that a command is for, and whether for its best weights: all an agent has."""
+    from tsallax.training.trained import agent_folder
+
+    if (folder is None) == (not agent):
+        raise ValueError("give the folder of a run or --agent NAME; `tsallax agents` lists them")
+    return (agent_folder(agent), True) if folder is None else (folder, best)
 
 
 def check_counts(**numbers: int) -> None:

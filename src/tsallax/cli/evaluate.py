@@ -5,17 +5,20 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli import check_counts, check_seed
+from tsallax.cli import check_counts, check_seed, which_run
 from tsallax.spelling import counted
 
 
 def run(
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    folder: Annotated[
+        Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint=" ")
+    ] = None,
     /,
     episodes: int = 20,
     greedy: bool = False,
     seed: int = 0,
     best: bool = False,
+    agent: str = "",
     env: str = "",
 ) -> int:
     """Evaluate a trained run.
@@ -26,6 +29,7 @@ def run(
         greedy: act by argmax Q instead of a sample of pi.
         seed: of the episodes.
         best: of each cell the weights with the best evaluation while it was trained.
+        agent: a trained agent that comes with tsallax, in the place of RUN: `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax._jaxlib import use_cache
@@ -35,9 +39,10 @@ def run(
     check_counts(episodes=episodes)
     check_seed(seed)
     use_cache()
-    config, about = read_run(folder, env)
+    path, best = which_run(folder, agent, best)
+    config, about = read_run(path, env)
     built = make_run(config)
-    params = load_weights(folder, about, built.learner.params(), best)
+    params = load_weights(path, about, built.learner.params(), best)
     returns = built.learner.evaluate(params, episodes, greedy, seed)
     for label, row in zip(built.labels, returns, strict=True):
         print(f"{label}: {row.mean():.1f} +- {row.std():.1f}")

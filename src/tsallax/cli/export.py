@@ -5,15 +5,18 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli import printable
+from tsallax.cli import printable, which_run
 
 
 def run(
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    folder: Annotated[
+        Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint=" ")
+    ] = None,
     /,
     out: Path = Path("policy.onnx"),
     cell: int | None = None,
     best: bool = False,
+    agent: str = "",
     env: str = "",
 ) -> int:
     """Write a trained policy as ONNX: from observations to action values and pi.
@@ -23,10 +26,12 @@ def run(
         out: the file.
         cell: which of the `cells` of its run.json; if not given, the best one.
         best: the weights with the best evaluation while it was trained, not the last ones.
+        agent: a trained agent that comes with tsallax, in the place of RUN: `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax.api import load
 
-    difference = load(folder, cell, env=env, best=best).to_onnx(out)
+    path, best = which_run(folder, agent, best)
+    difference = load(path, cell, env=env, best=best).to_onnx(out)
     print(f"{printable(out)}: pi differs from ours by {difference:.1g} at most, run by onnxruntime")
     return 0

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tsallax._jaxlib import use_cache
 from tsallax.api import load
-from tsallax.cli import check_counts, check_seed, minatar_terminal, printable
+from tsallax.cli import check_counts, check_seed, minatar_terminal, printable, which_run
 from tsallax.envs import GAMES, make, with_unit_actions
 from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
@@ -26,7 +26,9 @@ FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the 
 
 
 def run(
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    folder: Annotated[
+        Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint=" ")
+    ] = None,
     /,
     out: Path | None = None,
     cell: int | None = None,
@@ -37,13 +39,14 @@ def run(
     steps: int = 1000,
     fps: int | None = None,
     terminal: bool = False,
+    agent: str = "",
     env: str = "",
 ) -> int:
     """Write a video of a trained agent: its picture, and beside it pi, with what pi rules out.
 
     Args:
         folder: a run's folder.
-        out: the video, .mp4 or .gif; if not given, RUN/play.mp4, or .gif without ffmpeg.
+        out: the video, .mp4 or .gif; if not given, RUN/play.mp4 or NAME.mp4 (.gif: no ffmpeg).
         cell: which of the `cells` of its run.json; if not given, the best one.
         episodes: how many, those that `tsallax evaluate` plays with this seed.
         seed: of the episodes.
@@ -52,15 +55,18 @@ def run(
         steps: the most steps of an episode.
         fps: steps per second; if not given, it depends on the environment.
         terminal: show a MinAtar game here, and write no video.
+        agent: a trained agent that comes with tsallax, in the place of RUN: `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     check_counts(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
     check_seed(seed)
     use_cache()
-    config = read_run(folder, env)[0]
-    path = _target(folder, out, terminal, config.env)
-    cell = best_cell(folder) if cell is None else cell
-    model = load(folder, cell, env=env, best=best)
+    source, best = which_run(folder, agent, best)
+    config = read_run(source, env)[0]
+    stem = source / "play" if folder else Path(source.name)  # nothing is written beside an agent
+    path = _target(stem, out, terminal, config.env)
+    cell = best_cell(source) if cell is None else cell
+    model = load(source, cell, env=env, best=best)
     title = _title(config, cell, greedy)
     speed = fps or FPS.get(config.env, 15 if config.env.startswith("ALE/") else 30)
     ends: list[Moment] = []
@@ -89,10 +95,10 @@ def run(
     return 0
 
 
-def _target(folder: Path, out: Path | None, terminal: bool, env_id: str) -> Path | None:
+def _target(stem: Path, out: Path | None, terminal: bool, env_id: str) -> Path | None:
     """The name of the video, or None for the terminal; what cannot work is refused."""
     if not terminal:
-        path = out or _default(folder)
+        path = out or _default(stem)
         video.check_target(path)
         return path
     if out is not None:
@@ -102,11 +108,11 @@ def _target(folder: Path, out: Path | None, terminal: bool, env_id: str) -> Path
     return None
 
 
-def _default(folder: Path) -> Path:
+def _default(stem: Path) -> Path:
     if video.ffmpeg():
-        return folder / "play.mp4"
+        return stem.with_name(f"{stem.name}.mp4")
     print(f"no ffmpeg here, so this is a GIF; for MP4: {install('video')}")
-    return folder / "play.gif"
+    return stem.with_name(f"{stem.name}.gif")
 
 
 def _title(config: Config, cell: int, greedy: bool) -> str:

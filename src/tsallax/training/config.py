@@ -196,8 +196,8 @@ class Config:
     stop_at: float | None = option(
         "saving", "End when each seed has reached this return in an evaluation; evaluates every "
         "twentieth of the steps if eval_every is not given.")
-    init_from: str = option("saving", "Folder of another run, from whose weights every seed "
-                            "starts; the optimiser starts anew.", "")
+    init_from: str = option("saving", "Folder of another run, or agent:NAME, from whose weights "
+                            "every seed starts; the optimiser starts anew.", "")
     init_weights: Literal["best", "last"] = option(
         "saving", "Of init_from: those of the best evaluation, if it has any, or the last.", "best")
     init_cell: int | None = option("saving", "Of init_from: which of the cells in its run.json; "

@@ -17,6 +17,7 @@ from tsallax.training.build import Run
 from tsallax.training.config import OFF, to_json
 from tsallax.training.final import best_cell
 from tsallax.training.stored_config import load_arrays
+from tsallax.training.trained import run_folder
 
 # Of two runs of one of the named networks, these have to agree; layer normalisation has no weights.
 SHAPE = ("network", "hidden", "layer_norm", "dueling", "head", "quantiles", "stack")
@@ -32,7 +33,7 @@ def take_initial(run: Run) -> Initial | None:
     config = run.config
     if not config.init_from:
         return None
-    path = Path(config.init_from)
+    path = run_folder(config.init_from)
     about = read_about(path)
     try:
         return _take(run, path, about)
@@ -50,7 +51,7 @@ def _take(run: Run, path: Path, about: About) -> Initial:
         cell = int(np.argmax(_finite(there["best"]["return"]))) if best else best_cell(path)
     if not 0 <= cell < cells:
         raise ValueError(f"{path} has cells 0 to {cells - 1}, not {cell}")
-    source = {"run": str(path), "weights": "best" if best else "last", "cell": cell}
+    source = {"run": run.config.init_from, "weights": "best" if best else "last", "cell": cell}
     source |= {"env": about.config["env"], "algo": about.config["algo"], **there["cells"][cell]}
     return Initial(jax.tree.map(lambda x: x[cell : cell + 1], found), source)
 

@@ -1,0 +1,36 @@
+"""`tsallax agents`: the trained agents that come with the package."""
+
+from rich.console import Console
+from rich.table import Table
+
+BELOW = """
+The score: mean return and standard error of 100 episodes by pi, which neither
+training nor the choice among the seeds had seen.
+
+  tsallax play --agent NAME       a video; evaluate and export take --agent, too
+  tsallax train NAME --init-from agent:NAME       a new run from its weights
+  tsallax.load_agent("NAME")      in Python"""
+
+
+def run() -> None:
+    """List the trained agents that come with tsallax."""
+    from tsallax.training.trained import agents
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("name")
+    table.add_column("algorithm")
+    for name in ("q", "steps", "best of", "score", "size"):
+        table.add_column(name, justify="right")
+    for one in agents():
+        table.add_row(
+            one.name,
+            one.algo,
+            f"{one.q:g}",
+            f"{one.steps:,}",
+            f"{one.chosen_from} seed{'s' if one.chosen_from > 1 else ''}",
+            f"{one.mean:.1f} +- {one.standard_error:.1f}",
+            f"{one.size / 1e6:.2f} MB",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(BELOW)

@@ -1,0 +1,68 @@
+"""The trained agents that come with the package, one for an environment: run folders, no code.
+
+Each has one cell and its best weights, and `run.json` says under `agent` how it was chosen and what
+it scored. tools/train_agents.py makes them.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tsallax.spelling import suggest
+from tsallax.storage.files import Directory
+from tsallax.storage.run_folder import read_about
+
+ROOT = Path(__file__).parents[1] / "trained"
+PREFIX = "agent:"  # of a name that stands where the folder of a run could
+
+
+class Agent(NamedTuple):
+    """What there is to know of a trained agent before its weights are read."""
+
+    name: str  # the environment
+    algo: str
+    q: float
+    steps: int  # until these weights, in training
+    chosen_from: int  # seeds
+    mean: float  # return
+    standard_error: float
+    size: int  # bytes
+
+
+def agents() -> list[Agent]:
+    """All of them, by their names."""
+    return [_describe(path) for path in _folders().values()]
+
+
+def agent_folder(name: str) -> Path:
+    """The run folder of a trained agent."""
+    known = _folders()
+    if name not in known:
+        raise ValueError(f"there is no trained agent {name!r}; {suggest(name, known)}")
+    return known[name]
+
+
+def run_folder(text: str) -> Path:
+    """The folder of a run, or of an agent that is written as `agent:NAME`."""
+    return agent_folder(text.removeprefix(PREFIX)) if text.startswith(PREFIX) else Path(text)
+
+
+def _folders() -> dict[str, Path]:
+    found = {read_about(path).config["env"]: path for path in ROOT.iterdir() if path.is_dir()}
+    return dict(sorted(found.items()))
+
+
+def _describe(path: Path) -> Agent:
+    about: dict[str, Any] = read_about(path).everything
+    config, own, score = about["config"], about["agent"], about["agent"]["score"]
+    with Directory(path) as folder:
+        size = sum(map(folder.size, folder.names()))
+    return Agent(
+        config["env"],
+        config["algo"],
+        float(about["cells"][0]["q"]),
+        about["best"]["step"][0],
+        own["chosen_from"],
+        score["mean"],
+        score["standard_error"],
+        size,
+    )
