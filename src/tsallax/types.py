@@ -100,7 +100,8 @@ class Box(NamedTuple):
     def scale(self, action: Any) -> Any:
         """From [-1, 1], where policies live, to the bounds."""
         low, high = (np.asarray(x, np.float32) for x in self)
-        return low + (action + 1) * ((high - low) / 2)
+        # Rounding could lead out of the bounds by one unit in the last place.
+        return (low + (action + 1) * ((high - low) / 2)).clip(low, high)
 
 
 class Environment(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 
 from support.host_envs import Naughty
 from tsallax.envs.host import GymEnvs
-from tsallax.learners.rollout import evaluate_host, side_by_side
+from tsallax.learners.rollout import by_policy, evaluate_host, side_by_side
 
 EPISODES, CELLS = 11, 2
 
@@ -46,7 +46,8 @@ def played(side: int, seed: int, greedy: bool = False, stack: int = 0):
         pi = np.stack([1 - right, right], -1)
         return pi, pi
 
-    return evaluate_host(envs, policy, CELLS, stack, EPISODES, greedy, seed), len(calls)
+    act = by_policy(policy)
+    return evaluate_host(envs, act, CELLS, stack, EPISODES, greedy, seed), len(calls)
 
 
 @pytest.mark.parametrize("stack", [0, 2])

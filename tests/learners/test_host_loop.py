@@ -131,7 +131,7 @@ def test_the_folder_and_the_display_name_the_stopped(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tests/Continuous-v0"], "only Discrete ones"),
+        (["tests/Continuous-v0"], "has continuous actions: --algo sac"),
         (["tests/Mapped-v0"], "only Box vectors and images"),
         (["tests/Naughty-v0", "--sticky", "0.1"], "has no option sticky"),
         (["Cartpole-v2"], "did you mean 'CartPole-v1'"),
@@ -214,10 +214,10 @@ def test_play_shows_the_episodes_that_evaluate_plays():
     for greedy in (False, True):
         returns = result.run.learner.evaluate(result.params, 2, greedy, 5)
         for seed in range(3):
-            env = make_host("CartPole-v1", 1, render=True)
+            env, model = make_host("CartPole-v1", 1, render=True), result.model(0, seed)
             told = list(
                 host_moments(
-                    env, result.model(0, seed).policy, stack=3, episodes=2, seed=5, greedy=greedy
+                    env, model.policy, model.act, stack=3, episodes=2, seed=5, greedy=greedy
                 )
             )
             ends = [moment for moment in told if moment.action is None]

@@ -76,7 +76,8 @@ def run(
         told = _noting(moments(made, model.agent, model.params, model.hp, **how), ends)
     else:
         made = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)
-        told = _noting(host_moments(made, model.policy, stack=config.stack, **how), ends)
+        told = host_moments(made, model.policy, model.act, stack=config.stack, **how)
+        told = _noting(told, ends)
     try:
         if path is None:
             minatar_terminal.show(told, made.action_names, title, speed, Console())

@@ -27,7 +27,10 @@ CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     **GAMES,
 }
 # Versions that Gymnasium no longer makes, and what they are called now.
-RENAMED = {"LunarLander-v2": "LunarLander-v3"}
+RENAMED = {
+    "LunarLander-v2": "LunarLander-v3",
+    "LunarLanderContinuous-v2": "LunarLanderContinuous-v3",
+}
 
 Kind = Literal["native", "atari", "gymnasium"]
 

@@ -81,7 +81,7 @@ class AtariEnvs:
     ):
         from ale_py.vector_env import AtariVectorEnv
 
-        self.count, self.failures = n, {}
+        self.count, self.failures, self.action_box = n, {}, None
         self.episodic_life = episodic_life
         self.time_limit: int | None = time_limit
         self.envs = AtariVectorEnv(

@@ -15,19 +15,13 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Box, Discrete
-from jaxtyping import Bool, Float, Int, Shaped, UInt8
+from gymnasium.spaces import Box
+from jaxtyping import Bool, Float, Shaped, UInt8
 
 from tsallax.envs import kind_of, refuse_foreign
+from tsallax.envs.actions import action_box, action_names, nobody
 from tsallax.spelling import install
-
-# Gymnasium does not say what its actions mean.
-NAMES = {
-    "Acrobot": ("-1", "0", "+1"),
-    "CartPole": ("left", "right"),
-    "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
-    "MountainCar": ("left", "nothing", "right"),
-}
+from tsallax.types import Box as ActionBox
 
 
 class Moves(NamedTuple):
@@ -45,18 +39,21 @@ class Moves(NamedTuple):
 class HostEnvs(Protocol):
     """Several environments of one kind. Those in `failures` give zeros from then on.
 
-    `reset` leaves those with the seed None as they are. The action -1 is for an environment that
-    nobody looks at: it need not be stepped. Their rows mean nothing.
+    Actions are indices, or, if there is an `action_box`, vectors of [-1, 1] that stand for its
+    bounds. `reset` leaves those with the seed None as they are. The action `nobody` of
+    `envs.actions` is for an environment that is not looked at: it need not be stepped. Their rows
+    mean nothing.
     """
 
     count: int
     observation: jax.ShapeDtypeStruct
     action_names: tuple[str, ...]
+    action_box: ActionBox | None
     time_limit: int | None
     failures: dict[int, str]
 
     def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n ..."]: ...
-    def step(self, actions: Int[np.ndarray, "n"]) -> Moves: ...
+    def step(self, actions: Shaped[np.ndarray, "n ..."]) -> Moves: ...
     def picture(self) -> UInt8[np.ndarray, "height width 3"]: ...
     def close(self) -> None: ...
 
@@ -86,14 +83,11 @@ class GymEnvs:
         self.envs = [make_one(env_id, **options) for _ in range(n)]
         self.observation = observation_spec(env_id, self.envs[0].observation_space)
         space = self.envs[0].action_space
-        if not isinstance(space, Discrete):
-            raise ValueError(
-                f"{env_id} has actions {space}: only Discrete ones can be learned here"
-            )
+        self.action_box = action_box(env_id, space)
+        self.first_action = int(getattr(space, "start", 0))
         spec = self.envs[0].spec
         self.time_limit = None if spec is None else spec.max_episode_steps
-        self.first_action = int(space.start)
-        self.action_names = _names(self.envs[0], int(space.n))
+        self.action_names = action_names(self.envs[0])
 
     def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n ..."]:
         starts = [
@@ -102,11 +96,13 @@ class GymEnvs:
         ]
         return np.stack([self._blank() if start is None else start for start in starts])
 
-    def step(self, actions: Int[np.ndarray, "n"]) -> Moves:
+    def step(self, actions: Shaped[np.ndarray, "n ..."]) -> Moves:
         none = (self._blank(), 0.0, False, False, False, self._blank())
+        skipped = (actions == nobody(self.action_box)).reshape(self.count, -1).all(-1)
+        given = self.action_box.scale(actions) if self.action_box else actions
         rows = [
-            (self._try(i, self._step, int(a)) if a >= 0 else None) or none
-            for i, a in enumerate(actions)
+            (None if skipped[i] else self._try(i, self._step, a)) or none
+            for i, a in enumerate(given)
         ]
         observation, reward, terminated, truncated, over, final = zip(*rows, strict=True)
         return Moves(
@@ -126,7 +122,7 @@ class GymEnvs:
             if i not in self.failures:
                 env.close()
 
-    def _try(self, i: int, call: Callable[..., Any], argument: int) -> Any:
+    def _try(self, i: int, call: Callable[..., Any], argument: Any) -> Any:
         """What the call returns, or None for an environment that failed, now or before."""
         if i in self.failures:
             return None
@@ -148,8 +144,8 @@ class GymEnvs:
         if self.render:
             self.shown = np.asarray(env.render(), np.uint8)
 
-    def _step(self, env: gymnasium.Env, action: int) -> tuple[Any, ...]:
-        given, reward, terminated, truncated, _ = env.step(self.first_action + action)
+    def _step(self, env: gymnasium.Env, action: Any) -> tuple[Any, ...]:
+        given, reward, terminated, truncated, _ = env.step(self._own(env, action))
         final = self._checked(given, "step")
         reward = float(reward)  # type: ignore[arg-type]
         if not np.isfinite(reward):
@@ -158,6 +154,14 @@ class GymEnvs:
         over = bool(terminated or truncated)
         start = self._reset(env, None) if over else final
         return start, reward, bool(terminated), bool(truncated), over, final
+
+    def _own(self, env: gymnasium.Env, action: Any) -> Any:
+        """The action, within its bounds, as the environment takes it."""
+        if self.action_box is None:
+            return self.first_action + int(action)
+        if not np.isfinite(action).all():
+            raise EnvironmentStoppedError("the policy gave an action that is not finite")
+        return action.astype(env.action_space.dtype)
 
     def _checked(self, given: Any, call: str) -> Shaped[np.ndarray, "..."]:
         found = np.asarray(given)
@@ -195,14 +199,18 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     return value
 
 
+EXTRAS = {"box2d": "box2d", "mujoco": "mujoco"}  # by what Gymnasium says is missing
+
+
 def make_one(env_id: str, **options: Any) -> gymnasium.Env:
     """`gymnasium.make`, with errors of one line that say what to do."""
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
-        hint = install("box2d") if "ox2" in str(error) else str(error)
+        extra = next((own for word, own in EXTRAS.items() if word in str(error).lower()), None)
+        hint = install(extra) if extra else _first_line(error)
         raise ValueError(f"{env_id} needs another package: {hint}") from None
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
+    except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
         raise ValueError(f"{env_id} cannot be made: {_first_line(error)}") from None
     except Exception as error:  # a user's environment may raise anything
         what = f"{type(error).__name__}: {_first_line(error)}"
@@ -218,14 +226,6 @@ def observation_spec(env_id: str, space: gymnasium.Space) -> jax.ShapeDtypeStruc
         )
     compact = space.dtype in (np.dtype(np.uint8), np.dtype(bool))
     return jax.ShapeDtypeStruct(space.shape, space.dtype if compact else jnp.float32)
-
-
-def _names(env: gymnasium.Env, n: int) -> tuple[str, ...]:
-    meanings = getattr(env.unwrapped, "get_action_meanings", None)
-    if meanings:
-        return tuple(meanings())
-    known = NAMES.get(env.spec.name if env.spec else "", ())
-    return known if len(known) == n else tuple(str(i) for i in range(n))
 
 
 def _first_line(thing: object) -> str:
@@ -270,5 +270,5 @@ def find_registered(env_id: str, native: Collection[str]) -> None:
         elif near:
             hint = f"did you mean {known[near[0]]!r}?"
         else:
-            hint = f"there are {', '.join(native)}, and Gymnasium's with discrete actions"
+            hint = f"there are {', '.join(native)}, and Gymnasium's"
         raise ValueError(f"unknown environment {env_id!r}; {hint}") from None

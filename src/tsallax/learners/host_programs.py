@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Key
+from jaxtyping import Float, Key, Shaped
 
 from tsallax.agents import AgentState
+from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import AnyAgent, epsilon_at, policy_metrics
 from tsallax.learners.device import own_buffers
 from tsallax.replay.priorities import importance_at, importance_weights, priority_of
@@ -28,13 +29,14 @@ class Programs(NamedTuple):
     """Arrays lead with the cells, but for what is held; `step` is shared."""
 
     init: Callable[[], Held]
-    act: Callable[..., Int[Cells, "cells"]]  # (held, observation, step)
+    act: Callable[..., Shaped[Cells, "cells ..."]]  # (held, observation, step)
     update: Callable[..., tuple[Held, Float[Cells, "cells"]]]  # (held, batch, step); uses held up
     # (held, (batch, priorities, steps so far), step): also gives the new priorities
     weighted_update: Callable[..., tuple[Held, Float[Cells, "cells"], Float[Cells, "cells batch"]]]
     metrics: Callable[..., dict[str, Float[Cells, "cells"]]]  # (held, observations)
     copy_target: Callable[[Held], Held]
     policy: Callable[..., tuple[Cells, Cells]]  # (params, observations): Q and pi (cells, batch, A)
+    choose: Callable[..., Float[Cells, "cells batch D"]]  # (params, observations, uniform, greedy)
     stack: Callable[[Held], Any]  # with a leading axis, perhaps in the same buffers
     unstack: Callable[[Any], Held]  # in buffers of its own
     take: Callable[[Held, int], Any]  # one cell's own, on the host
@@ -50,6 +52,7 @@ class Functions(NamedTuple):
     weighted_update: Callable[..., Any]
     metrics: Callable[..., Any]
     policy: Callable[..., Any]
+    choose: Callable[..., Any]
 
 
 def make_programs(agent: AnyAgent, hp: HParams, seeds: list[int], apart: bool) -> Programs:
@@ -78,6 +81,12 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
     def over(function, axes: Any = 0):
         return function if apart else jax.vmap(function, axes)
 
+    def choose(params, given, hp, greedy):
+        """Continuous actions, by an observation and uniform numbers for each."""
+        assert isinstance(agent, ActorAgent)
+        one = lambda params, given, hp: agent.choose(params, given[0], hp, given[1], greedy)  # noqa: E731
+        return over(jax.vmap(one, (None, 0, None)))(params, given, hp)
+
     own_but_step = (0, 0, 0, 0, None)
 
     return Functions(
@@ -87,6 +96,7 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
         weighted_update=jax.jit(over(weighted_update, own_but_step), donate_argnums=0),
         metrics=jax.jit(over(partial(policy_metrics, agent))),
         policy=jax.jit(over(jax.vmap(agent.policy, (None, 0, None)))),
+        choose=jax.jit(choose, static_argnums=3),
     )
 
 
@@ -103,6 +113,9 @@ def _together(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> 
         metrics=lambda held, seen: all_cells.metrics(held, seen, hp),
         copy_target=lambda held: own_buffers(copy(held)),
         policy=lambda params, seen: all_cells.policy(params, seen, hp),
+        choose=lambda params, seen, draws, greedy: all_cells.choose(
+            params, (seen, draws), hp, greedy
+        ),
         stack=lambda held: held,
         unstack=lambda tree: jax.tree.map(jnp.array, tree),
         take=lambda held, cell: jax.tree.map(lambda x: np.array(x[cell]), held),
@@ -116,7 +129,7 @@ def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Pro
     act = _in_turn(one.act, hps, _rows(keys[:, 1]))
     step_up = _in_turn(one.update, hps, _rows(keys[:, 2]))
     step_up_weighted = _in_turn(one.weighted_update, hps, _rows(keys[:, 2]))
-    metrics, policy = (_in_turn(function, hps) for function in (one.metrics, one.policy))
+    metrics, policy, choose = (_in_turn(f, hps) for f in (one.metrics, one.policy, one.choose))
 
     def update(held, batch, step):
         held, losses = zip(*step_up(held, batch, step), strict=True)
@@ -137,6 +150,7 @@ def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Pro
         metrics=lambda held, seen: _gather(metrics(held, seen)),
         copy_target=lambda held: tuple(own_buffers(agent.copy_target(own)) for own in held),
         policy=lambda params, seen: _gather(policy(params, seen)),
+        choose=lambda params, seen, draws, greedy: _gather(choose(params, (seen, draws), greedy)),
         stack=lambda held: _stack(*held),
         unstack=lambda tree: tuple(jax.tree.map(jnp.array, own) for own in _rows(tree)),
         take=lambda held, cell: jax.tree.map(np.array, held[cell]),

@@ -29,7 +29,7 @@ from tsallax.learners import (
 from tsallax.learners.device import over_cells
 from tsallax.learners.host import Episodes, FrameStack, generators
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
-from tsallax.learners.rollout import evaluate_host, side_by_side
+from tsallax.learners.rollout import by_policy, evaluate_host, side_by_side
 from tsallax.networks import Params
 from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
@@ -193,7 +193,8 @@ class ParallelOnHost:
         envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
             policy = lambda seen: self.programs.policy(params, seen, self.hp)  # noqa: E731
-            return evaluate_host(envs, policy, cells, self.stack, episodes, greedy, seed)
+            act = by_policy(policy)
+            return evaluate_host(envs, act, cells, self.stack, episodes, greedy, seed)
         finally:
             envs.close()
 

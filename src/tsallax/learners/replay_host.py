@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tsallax.agents import AgentState
+from tsallax.agents.actor_critic import ActorAgent
 from tsallax.envs.host import HostEnvs
 from tsallax.learners import (
     ActorMetrics,
@@ -32,7 +33,7 @@ from tsallax.learners import (
 )
 from tsallax.learners.host import Episodes, generators
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
-from tsallax.learners.rollout import evaluate_host, side_by_side
+from tsallax.learners.rollout import by_policy, evaluate_host, side_by_side
 from tsallax.networks import Params
 from tsallax.replay.host import HostRing, tables
 from tsallax.storage import reader, tensors
@@ -93,8 +94,9 @@ class ReplayOnHost:
         apart: bool = False,
     ):
         self.make_envs, self.frame, self.hp, self.seeds = make_envs, frame, hp, seeds
-        self.schedule, self.buffer, self.stack = schedule, buffer, stack
         self.agent = agent
+        self.dimensions = agent.dimensions if isinstance(agent, ActorAgent) else None
+        self.schedule, self.buffer, self.stack = schedule, buffer, stack
         self.programs = make_programs(agent, hp, seeds, apart=apart or len(seeds) == 1)
 
     @cached_property
@@ -113,7 +115,7 @@ class ReplayOnHost:
     def _blank(self) -> State:
         cells = len(self.seeds)
         kept = self.buffer, self.frame.shape, self.frame.dtype, self.stack
-        ring = HostRing(cells, *kept, self.schedule.prioritised)
+        ring = HostRing(cells, *kept, self.dimensions, self.schedule.prioritised)
         zeros = np.zeros(cells, int)
         return State(zeros, self.programs, self.programs.init(), ring, Episodes(cells), zeros - 1)
 
@@ -134,7 +136,7 @@ class ReplayOnHost:
             raise ValueError(f"the replay has {most:,} slots, not {used!r}")
         cells = len(self.seeds)
         frame, prioritised = self.frame, self.schedule.prioritised
-        replay = tables(cells, used, frame.shape, frame.dtype, prioritised)
+        replay = tables(cells, used, frame.shape, frame.dtype, self.dimensions, prioritised)
         agent = jax.eval_shape(lambda: self.programs.stack(self.programs.init()))
         return {
             **{name: Spec((cells,), np.int64) for name in ("step", "diverged")},
@@ -189,8 +191,11 @@ class ReplayOnHost:
         cells, held = len(self.seeds), self.programs.unstack(params)
         envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
-            policy = lambda seen: self.programs.policy(held, seen)  # noqa: E731
-            return evaluate_host(envs, policy, cells, self.stack, episodes, greedy, seed)
+            if self.dimensions is None:
+                act = by_policy(partial(self.programs.policy, held))
+            else:
+                act = partial(self.programs.choose, held)
+            return evaluate_host(envs, act, cells, self.stack, episodes, greedy, seed)
         finally:
             envs.close()
 

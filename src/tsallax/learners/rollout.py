@@ -13,18 +13,21 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 from tsallax.agents.actor_critic import ActorAgent
+from tsallax.envs.actions import nobody
 from tsallax.envs.host import HostEnvs
 from tsallax.learners import AnyAgent
 from tsallax.learners.host import FrameStack
 from tsallax.networks import Params
 from tsallax.policies import sample
-from tsallax.types import Environment, HParams
+from tsallax.types import Box, Environment, HParams
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
 SEATS = 16  # environments on the host that an evaluation plays at once, or one for each cell
 
 # From observations to action values and the policy, on the host: (* ...) to two of (*, A).
 HostPolicy = Callable[[Shaped[np.ndarray, "..."]], tuple[Any, Any]]
+# From observations and numbers of [0, 1) to actions: (observations, uniform, greedy).
+HostActing = Callable[[Shaped[np.ndarray, "..."], Any, bool], Any]
 
 
 class Moment(NamedTuple):
@@ -173,7 +176,7 @@ def side_by_side(cells: int, episodes: int) -> int:
 
 def evaluate_host(
     envs: HostEnvs,
-    policy: HostPolicy,
+    act: HostActing,
     cells: int,
     stack: int,
     episodes: int,
@@ -182,7 +185,7 @@ def evaluate_host(
 ) -> Float[np.ndarray, "cells episodes"]:
     """Returns of the same `episodes` seeds for every cell, which has its share of `envs`.
 
-    One call of the policy is for all of them, and an environment whose episode is over takes the
+    One call of `act` is for all of them, and an environment whose episode is over takes the
     next one. Start and draws are an episode's own: how many are played at once changes a return
     only where the rounding of a larger product decides an action. NaN from the episode on in which
     a cell's environment failed.
@@ -197,9 +200,11 @@ def evaluate_host(
     found, failed = np.full((cells, episodes), np.nan), np.full(cells, episodes)
     while going.any():
         seen = frames.current.reshape(cells, -1, *frames.current.shape[1:])
-        Q, pi = (np.asarray(x).reshape(envs.count, -1) for x in policy(seen))
-        draws = np.array([own.random() for own in random])
-        moves = envs.step(np.where(going, choose(Q, pi, draws, greedy), -1))
+        draws = np.array([uniform(own, envs.action_box) for own in random])
+        taken = np.asarray(act(seen, draws.reshape(cells, -1, *draws.shape[1:]), greedy))
+        taken = taken.reshape(envs.count, *taken.shape[2:])
+        idle = ~going.reshape(-1, *(1,) * (taken.ndim - 1))
+        moves = envs.step(np.where(idle, nobody(envs.action_box), taken))
         total, length = total + np.where(going, moves.reward, 0), length + going
         broken = np.isin(np.arange(envs.count), list(envs.failures))
         over = going & (moves.over | broken | (length == (envs.time_limit or CAP)))
@@ -228,6 +233,7 @@ def evaluate_host(
 def host_moments(
     envs: HostEnvs,
     policy: HostPolicy,
+    act: HostActing,
     *,
     stack: int = 0,
     episodes: int = 1,
@@ -244,8 +250,8 @@ def host_moments(
             if envs.failures:
                 raise ValueError(f"the environment failed at step {t}: {envs.failures[0]}")
             Q, pi = map(np.asarray, policy(frames.current))
-            action = choose(Q, pi, random.random(), greedy)
-            taken = int(action[0]) if going and t < most else None
+            action = np.asarray(act(frames.current, uniform(random, envs.action_box)[None], greedy))
+            taken = _plain(np.asarray(action[0])) if going and t < most else None
             yield Moment(envs.picture(), t, total, taken, Q[0], pi[0], episode + 1)
             if taken is None:
                 break
@@ -254,14 +260,21 @@ def host_moments(
             frames.push(moves.observation, moves.over)
 
 
-def choose(
-    Q: Float[np.ndarray, "envs A"],
-    pi: Float[np.ndarray, "envs A"],
-    uniform: Float[np.ndarray, "envs"] | float,
-    greedy: bool,
-) -> Int[np.ndarray, "envs"]:
-    """Actions by the largest value, or by pi and numbers of [0, 1)."""
-    return Q.argmax(-1) if greedy else draw_actions(pi, uniform)
+def uniform(random: np.random.Generator, box: Box | None) -> Float[np.ndarray, "..."]:
+    """The numbers that one action takes: one of a discrete one, else two of each dimension."""
+    if box is None:
+        return np.asarray(random.random())
+    return random.random((2, len(box.low)), np.float32)  # float64 would be rounded, to 1 at times
+
+
+def by_policy(policy: HostPolicy) -> HostActing:
+    """Discrete actions, by the largest value or by pi."""
+
+    def act(seen, uniform, greedy):
+        Q, pi = map(np.asarray, policy(seen))
+        return Q.argmax(-1) if greedy else draw_actions(pi, uniform)
+
+    return act
 
 
 def draw_actions(

@@ -134,6 +134,11 @@ def duel(network: Network) -> Network:
     return Network(network.init, apply)
 
 
+def is_image(shape: Sequence[int], dtype: Any) -> bool:
+    """Whether a frame of this shape is a picture, not a vector of numbers, or a table of them."""
+    return len(shape) > 2 or (len(shape) == 2 and dtype == jnp.uint8)
+
+
 def output_shape(network: Network, observation: jax.ShapeDtypeStruct) -> tuple[int, ...]:
     """The shape of a network's output."""
 

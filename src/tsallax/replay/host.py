@@ -16,16 +16,22 @@ from tsallax.types import Segment, Transition
 
 
 def tables(
-    cells: int, slots: int, shape: tuple[int, ...], dtype: Any, prioritised: bool = False
+    cells: int,
+    slots: int,
+    shape: tuple[int, ...],
+    dtype: Any,
+    dimensions: int | None = None,
+    prioritised: bool = False,
 ) -> dict[str, tuple[tuple[int, ...], Any]]:
     """Shapes and types of what a ring of so many slots keeps."""
     one = (cells, slots)
+    actions = (one, np.int32) if dimensions is None else ((*one, dimensions), np.float32)
     own = {"leaves": (one, np.float32), "largest": ((cells,), np.float32)} if prioritised else {}
     return {
         "frames": ((*one, *shape), dtype),
         "first": (one, bool),  # an episode starts here
         "starts": (one, bool),  # a transition starts here
-        "actions": (one, np.int32),
+        "actions": actions,
         "rewards": (one, np.float32),
         "terminated": (one, bool),
         "newest": ((cells,), np.int64),  # the slot of the observation to act on
@@ -44,6 +50,7 @@ class HostRing:
         shape: of one frame.
         dtype: of one frame.
         stack: how many frames make an observation, on a leading axis; 0 is a frame as it is.
+        dimensions: of an action; None for an index.
         prioritised: keep priorities, to draw by them.
     """
 
@@ -54,15 +61,15 @@ class HostRing:
         shape: tuple[int, ...],
         dtype: Any,
         stack: int,
+        dimensions: int | None = None,
         prioritised: bool = False,
     ):
         self.capacity, self.stack, self.window = capacity, stack, max(stack, 1)
         self.slots = (
             capacity + self.window
         )  # the newest observation, and what the oldest stack needs
-        own: dict[str, Any] = {
-            name: np.zeros(*x) for name, x in tables(cells, self.slots, shape, dtype).items()
-        }
+        kept = tables(cells, self.slots, shape, dtype, dimensions)
+        own: dict[str, Any] = {name: np.zeros(*x) for name, x in kept.items()}
         self.frames, self.first, self.starts = own["frames"], own["first"], own["starts"]
         self.actions, self.rewards = own["actions"], own["rewards"]
         self.terminated, self.filled = own["terminated"], own["filled"]
@@ -108,7 +115,7 @@ class HostRing:
     def add(
         self,
         cells: Bool[np.ndarray, "cells"],
-        action: Int[np.ndarray, "cells"],
+        action: Shaped[np.ndarray, "cells ..."],
         reward: Float[np.ndarray, "cells"],
         terminated: Bool[np.ndarray, "cells"],
         cut: Bool[np.ndarray, "cells"],

@@ -24,7 +24,7 @@ from tsallax.learners import (
     replay_device,
 )
 from tsallax.learners.device import DeviceLearner, check_devices
-from tsallax.networks.dense import Network, make_network, mlp, output_shape
+from tsallax.networks.dense import Network, is_image, make_network, mlp, output_shape
 from tsallax.operators.table import (
     ACTOR_CRITICS,
     ALGORITHMS,
@@ -96,8 +96,7 @@ def make_run(
         make = _on_device
     else:
         from tsallax.training.build_host import make_on_host as make
-    learner, agent, observation = make(config, hp, seeds, network, devices)
-    box = learner.env.action_box if isinstance(learner, DeviceLearner) else None
+    learner, agent, observation, box = make(config, hp, seeds, network, devices)
     return Run(config, cells, learner, agent, hp, observation, box)
 
 
@@ -113,7 +112,7 @@ def _on_device(
         periods = partial(replay_device.plan, schedule_of(config))
     copies = config.num_envs or 1
     learner = DeviceLearner(loop, periods, env, agent, hp, seeds, devices, copies)
-    return learner, agent, observation
+    return learner, agent, observation, env.action_box
 
 
 @lru_cache(maxsize=32)
@@ -242,13 +241,14 @@ def actor_of(
     dimensions: int,
     network: Network | None,
 ) -> ActorAgent:
-    if network is not None or len(observation.shape) != 1:
-        what = "no network of your own" if network else f"no images {observation.shape}"
+    frame = observation.shape[bool(config.stack) :]
+    if network is not None or is_image(frame, observation.dtype):
+        what = "no network of your own" if network else f"no images {frame}"
         raise ValueError(f"{config.algo} takes vectors of numbers, and {what}")
     how = {"hidden": config.hidden, "layer_norm": config.layer_norm}
     return make_actor_critic(
         mlp(observation.shape, (2, dimensions), **how),
-        mlp((observation.shape[0] + dimensions,), (1,), **how),
+        mlp((math.prod(observation.shape) + dimensions,), (1,), **how),
         ACTOR_CRITICS[config.algo],
         dimensions,
         density=config.density,

@@ -27,14 +27,14 @@ from tsallax.types import HParams
 def make_on_host(
     config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
 ):
-    """The learner, the agent and what it observes."""
+    """The learner, the agent, what it observes and the bounds of its actions."""
     if devices > 1:
         raise ValueError("several devices are for environments that are compiled: `tsallax list`")
     make_envs = partial(make_host, config.env, timeout=config.env_timeout, **config.env_options)
     one = make_envs(n=1)
-    check_actions(config.algo, config.env, None)
-    frame, num_actions = one.observation, len(one.action_names)
+    box, frame, num_actions = one.action_box, one.observation, len(one.action_names)
     one.close()
+    check_actions(config.algo, config.env, box)
     stack = (config.stack,) if config.stack else ()
     observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
     shape = replace(shape_of(config), env="")  # programs do not depend on it
@@ -47,7 +47,7 @@ def make_on_host(
         learner: Learner = ParallelOnHost(*given, rollouts_of(config), config.stack, apart)
     else:
         learner = ReplayOnHost(*given, schedule_of(config), config.buffer, config.stack, apart)
-    return learner, agent, observation
+    return learner, agent, observation, box
 
 
 @lru_cache(maxsize=32)

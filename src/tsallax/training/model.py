@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import AnyAgent
-from tsallax.learners.rollout import draw_actions
+from tsallax.learners.rollout import by_policy, draw_actions
 from tsallax.networks import Params
 from tsallax.storage.files import Directory
 from tsallax.training.config import Config
@@ -49,6 +49,13 @@ class Model:
         self._random = np.random.default_rng(seed)
         look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
         self._look = lambda observations: look(params, observations, hp)
+        if isinstance(agent, ActorAgent):
+
+            def choose(observations, uniform, greedy):
+                one = lambda x, own: agent.choose(params, x, hp, own, greedy)  # noqa: E731
+                return jax.vmap(one)(observations, uniform)
+
+            self._choose = jax.jit(choose, static_argnums=2)
 
     def __repr__(self) -> str:
         return f"Model: {self._title}; observations {self._shape} of {self._dtype}"
@@ -100,14 +107,23 @@ class Model:
             return np.asarray(np.argmax(Q, -1)), state
         return draw_actions(pi, self._random.random(pi.shape[:-1])), state
 
+    def act(
+        self, observations: Shaped[np.ndarray, "n ..."], uniform: np.ndarray, greedy: bool
+    ) -> Shaped[np.ndarray, "n ..."]:
+        """Actions by numbers of [0, 1), or greedily; continuous ones in [-1, 1].
+
+        One number for each discrete action, and `(2, D)` for each continuous one.
+        """
+        if isinstance(self.agent, ActorAgent):
+            return np.asarray(self._choose(observations, uniform, greedy))
+        return by_policy(self.policy)(observations, uniform, greedy)
+
     def _continuous(self, observation: ArrayLike, greedy: bool) -> Float[np.ndarray, "*batch D"]:
-        agent, (given, batch) = self.agent, self._checked(observation)
-        assert isinstance(agent, ActorAgent)
+        given, batch = self._checked(observation)
         assert self.action_box is not None
-        uniform = self._random.random((len(given), 2, agent.dimensions), np.float32)
-        choose = jax.vmap(lambda x, u: agent.choose(self.params, x, self.hp, u, greedy))
-        action = np.asarray(self.action_box.scale(np.asarray(choose(given, uniform))))
-        return action.reshape(*batch, agent.dimensions)
+        draws = self._random.random((len(given), 2, len(self.action_box.low)), np.float32)
+        action = self.action_box.scale(self.act(given, draws, greedy))
+        return action.reshape(*batch, -1)
 
     def to_onnx(self, path: str | Path) -> float:
         """Write the policy as an ONNX file: `observation` to `action_values` and `pi`, in batches.

@@ -154,7 +154,8 @@ PARALLEL: dict[str, dict[str, Any]] = {
 }
 
 
-# Actor-critics: as Stable-Baselines3's SAC, whose settings for Pendulum are rl-zoo's.
+# Actor-critics: as Stable-Baselines3's SAC. By environment, rl-zoo's settings for SAC, but for its
+# networks and a step size that it lowers linearly; random actions fill the replay before learning.
 ACTOR_CRITIC: dict[str, Any] = {
     "network": "mlp",
     "hidden": (256, 256),
@@ -176,8 +177,21 @@ ACTOR_CRITIC: dict[str, Any] = {
     "density": "gaussian",
     "baseline_actions": 4,
 }
+MUJOCO = (
+    "Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum",
+    "InvertedPendulum", "Pusher", "Reacher", "Swimmer", "Walker2d",
+)  # fmt: skip
+_MUJOCO: dict[str, Any] = {"steps": 1_000_000, "warmup": 10_000}
 ACTOR_CRITIC_ENVS: dict[str, dict[str, Any]] = {
-    "Pendulum-v1": {"learning_rate": (1e-3,), "buffer": 100_000},
+    "Pendulum-v1": {"steps": 20_000, "learning_rate": (1e-3,), "buffer": 100_000},
+    "LunarLanderContinuous-v3": {
+        "steps": 200_000,
+        "learning_rate": (7.3e-4,),
+        "tau": (0.01,),
+        "warmup": 10_000,
+    },
+    **{f"{name}-v5": _MUJOCO for name in MUJOCO},
+    "Swimmer-v5": {**_MUJOCO, "gamma": (0.9999,)},
 }
 # With discrete actions, beside the settings of a value agent.
 DISCRETE_ACTOR: dict[str, Any] = {

@@ -49,7 +49,7 @@ def resolve(config: Config) -> Config:
     kind = envs.kind_of(config.env)
     if not isinstance(row, ActorCritic):
         agent, filling = "value agent", _filling(config, kind)
-    elif kind == "native" and envs.make(config.env).action_box is not None:
+    elif _has_box(config.env, kind):
         agent, filling = "continuous actor", _actor_filling(config)
     else:
         agent, filling = "discrete actor", _discrete_filling(config, kind, row.actor)
@@ -67,6 +67,19 @@ def resolve(config: Config) -> Config:
     elif row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
     return _normal_form(config)
+
+
+def _has_box(env: str, kind: str) -> bool:
+    """Whether an environment's actions are vectors within bounds."""
+    from tsallax import envs
+
+    if kind != "gymnasium":
+        return kind == "native" and envs.make(env).action_box is not None
+    from tsallax.envs.host import make_host
+
+    one = make_host(env, 1)
+    one.close()
+    return one.action_box is not None
 
 
 def _discrete_filling(config: Config, kind: str, actor: str) -> dict[str, Any]:
@@ -116,11 +129,12 @@ def _tuned(config: Config, domain: str, kind: str) -> dict[str, Any]:
 def _seen(env: str) -> tuple[str, dict[str, Any]]:
     """The domain that an environment's observations are alike, and what differs for it."""
     from tsallax.envs.host import make_host
+    from tsallax.networks.dense import is_image
 
     one = make_host(env, 1)
     shape, dtype = one.observation.shape, one.observation.dtype
     one.close()
-    if len(shape) < 3 and not (len(shape) == 2 and dtype == "uint8"):
+    if not is_image(shape, dtype):
         return "gym", {}
     small = min(shape[:2]) < tuned.SMALLEST_IMAGE
     own = {"network": "minatar-conv", "hidden": (128,)} if small else {}

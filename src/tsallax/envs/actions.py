@@ -1,0 +1,76 @@
+"""What the actions of a Gymnasium environment are: indices, or vectors within bounds."""
+
+import math
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from tsallax.types import Box
+
+# Gymnasium does not say what its actions mean, nor what their dimensions are.
+NAMES = {
+    "Acrobot": ("-1", "0", "+1"),
+    "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
+    "CartPole": ("left", "right"),
+    "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
+    "LunarLanderContinuous": ("main engine", "side engines"),
+    "MountainCar": ("left", "nothing", "right"),
+    "MountainCarContinuous": ("force",),
+    "Pendulum": ("torque",),
+}
+
+
+def action_box(env_id: str, space: gymnasium.Space) -> Box | None:
+    """The bounds of continuous actions, None for discrete ones; everything else is refused."""
+    if isinstance(space, spaces.Discrete):
+        return None
+    fault = _fault(space)
+    if fault:
+        raise ValueError(f"{env_id} has {fault}; a wrapper of yours may change its actions")
+    assert isinstance(space, spaces.Box)
+    return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
+
+
+def _fault(space: gymnasium.Space) -> str:
+    """Why actions of this kind cannot be learned; nothing if they can."""
+    if not isinstance(space, spaces.Box):
+        kind = type(space).__name__
+        return f"{kind} actions: only Discrete ones, and a Box of numbers, can be learned"
+    if not np.issubdtype(space.dtype, np.floating):
+        return f"a Box of {space.dtype} actions: only one of floating-point numbers can be learned"
+    if len(space.shape) != 1 or not space.shape[0]:
+        return f"a Box of actions of the shape {space.shape}: only vectors can be learned"
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = (np.asarray(x).astype(np.float32) for x in (space.low, space.high))
+        width = high - low
+    for wrong, why in (
+        (np.isnan(low) | np.isnan(high), "a bound that is not a number"),
+        (~np.isfinite(low) | ~np.isfinite(high), "no bounds"),
+        (~np.isfinite(width), "bounds too far apart for float32"),
+        (width <= 0, "no width"),
+    ):
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            given = f"[{space.low[at]:g}, {space.high[at]:g}]"
+            return f"actions with {why} in dimension {at}, {given}: each needs finite bounds"
+    return ""
+
+
+def nobody(box: Box | None) -> int | float:
+    """What stands for no action at all: an index, or a number, that no policy gives."""
+    return -1 if box is None else -np.inf
+
+
+def action_names(env: gymnasium.Env) -> tuple[str, ...]:
+    """Of the actions, or of the dimensions of continuous ones."""
+    space = env.action_space
+    count = int(space.n) if isinstance(space, spaces.Discrete) else math.prod(space.shape or ())
+    meanings = getattr(env.unwrapped, "get_action_meanings", None)
+    if meanings:
+        return tuple(meanings())
+    model = getattr(env.unwrapped, "model", None)
+    if type(model).__name__ == "MjModel" and model.nu == count:  # MuJoCo's actuators
+        return tuple(model.actuator(i).name or str(i) for i in range(count))
+    known = NAMES.get(env.spec.name if env.spec else "", ())
+    return known if len(known) == count else tuple(str(i) for i in range(count))
