@@ -129,7 +129,7 @@ def duel(network: Network) -> Network:
 
     def apply(params, x):
         V, A = jnp.split(network.apply(params, x), [1])
-        return V + A - jnp.mean(A, 0)
+        return V + A - jnp.mean(A, 0, keepdims=True)
 
     return Network(network.init, apply)
 

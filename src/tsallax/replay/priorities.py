@@ -86,9 +86,10 @@ def _pick(row: Float[Any, "*n F"], share: Float[Any, "n"]) -> Int[Any, "n"]:
 
     Rounding may leave none: then it is the last of those that are not 0.
     """
+    F = row.shape[-1]
+    row, j = row.reshape(-1, F), np.arange(F)[None]
     total = row.cumsum(-1)
-    F, j = row.shape[-1], np.arange(row.shape[-1])
-    beyond = total > share[:, None] * total[..., -1:]
+    beyond = total > share[:, None] * total[:, -1:]
     return ((row > 0) * (j + 1 + beyond * (2 * F - 2 * j))).argmax(-1)
 
 

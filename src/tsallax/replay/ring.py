@@ -143,7 +143,7 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         return take(state, draw(key, batch, state.added), like)
 
     def reach(i: Int[Array, "batch"], n: int) -> Int[Array, "m"]:
-        return i if n == 1 else ((i[:, None] + jnp.arange(n)) % slots).ravel()
+        return i if n == 1 else ((i[:, None] + jnp.arange(n)[None]) % slots).ravel()
 
     def chain(state: State, i: Int[Array, "batch"], n: int) -> Chain:
         """What lies beyond the newest transition is an older one's: it comes after a cut."""

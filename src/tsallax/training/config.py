@@ -107,7 +107,7 @@ class Config:
         "algorithm", "Draw transitions in proportion to their last errors, not uniformly.",
         aliases=("--prioritized",))
     priority_exponent: Numbers = number(
-        "Prioritised: exponent of the errors; 0 is uniform, 0.6 if not given.", NOT_NEGATIVE,
+        "Prioritised: exponent of the errors; 0 is uniform, 0.6 if not given.", SHARE,
         tune=Range(0.2, 1.0))
     importance_exponent: Numbers = number(
         "Prioritised: exponent of the weights that correct for it at the start, linearly to 1 at "
