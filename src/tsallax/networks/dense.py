@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from tsallax.networks.products import hidden_again, product
+from tsallax.networks.products import hidden_again, product, to_one
 
 Params = Any
 
@@ -73,7 +73,8 @@ def forward(
     for layer in rest[:-1]:
         weighted = x @ layer.weight if again is None else product(x, layer.weight, again)
         x, again = jax.nn.relu(weighted + layer.bias), None
-    return affine(rest[-1], x)
+    last = rest[-1]
+    return to_one(x, last.weight) + last.bias if last.bias.shape == (1,) else affine(last, x)
 
 
 def mlp(

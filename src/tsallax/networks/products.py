@@ -23,6 +23,23 @@ def product(x, weight, again):
     return x @ weight
 
 
+@jax.custom_jvp
+def to_one(x, weight):
+    """`x w` of a layer with a single output.
+
+    The gradient of w is the sum of g x over a batch. As a product XLA computes it column by column,
+    and with it, again for each weight, all that led to g; a sum it takes row by row.
+    """
+    return x @ weight
+
+
+@to_one.defjvp
+def _to_one_jvp(primals, tangents):
+    x, weight = primals
+    dx, dweight = tangents
+    return x @ weight, dx @ weight + jnp.sum(x[None] * dweight.T, -1)
+
+
 @product.defjvp
 def _product_jvp(primals, tangents):
     x, weight, again = primals
