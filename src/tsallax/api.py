@@ -13,6 +13,7 @@ from jaxtyping import Float, Shaped
 
 from tsallax.networks import Network, Params
 from tsallax.report.curves import Curves, as_png, plot_curves
+from tsallax.report.progress import Line
 from tsallax.spelling import counted, suggest
 from tsallax.storage.run_folder import CURVES
 from tsallax.training.build import Run, check_memory, make_run
@@ -169,7 +170,7 @@ def train(
     Args:
         env: see `tsallax list`.
         network: its name, or an `(init, apply)` pair of your own; by the preset if not given.
-        progress: print a line for each period.
+        progress: show how far it is and the time left, on one line, in notebooks with a bar.
         callback: called with the `Progress` of each period; the run ends there if it returns False
             or raises `StopTraining`. The state and parameters it sees are used up by the next
             period: copy what you keep.
@@ -186,19 +187,18 @@ def train(
     initial = take_initial(run)
     seen: list[Progress] = []
     params, failures = None, {}
-    for one in periods(run, start_from(run, initial), Silent()):
+    show = Line(config, len(run.cells)) if progress else Silent()
+    for one in periods(run, start_from(run, initial), show):
         period = one.period
         for cell in period.failures.keys() - failures.keys():
             warnings.warn(f"cell {cell} {period.failures[cell]}", stacklevel=2)
         params, failures = period.params, period.failures
         # The next period uses up the state and the parameters.
         seen.append(one._replace(period=period._replace(state=None, params=None)))
-        if progress:
-            score = _score(np.asarray(period.metrics.episode_return))
-            words = f"return {score:.1f}" if np.isfinite(score) else "no episode ended"
-            print(f"{period.step:,} / {config.steps:,} steps   {words}", flush=True)
         if callback and _ends(callback, one):
             break
+    if isinstance(show, Line):
+        show.end()
     shape = (len(grid(config)), config.seeds)
     metrics = {
         name: np.stack([getattr(p.period.metrics, name) for p in seen], -1).reshape(*shape, -1)
