@@ -178,8 +178,13 @@ class RunFolder:
         """Put another file into the folder, such as a picture."""
         self.folder.write(name, data)
 
-    def close(self, status: str, keep: int = -1) -> None:
-        """Say how the run ended. If it is done, only the checkpoint of step `keep` stays."""
+    def close(self, status: str, keep: Callable[[], int] = lambda: -1) -> None:
+        """Say how the run ended.
+
+        If it is done, `keep` then saves its last state, or not, and returns the step: of the
+        checkpoints only that one stays. A run that is not done must not have it: resumed, it would
+        have nothing left to do.
+        """
         try:
             self.about["status"] = status
             if status == "done":
@@ -187,8 +192,9 @@ class RunFolder:
             self._write_about()
             if status == "done":
                 self.folder.sync()
+                kept = keep()
                 with contextlib.suppress(OSError):  # of no use any more, and no harm
-                    checkpoint.drop_before(self.folder, keep)
+                    checkpoint.drop_before(self.folder, kept)
         finally:
             self.folder.close()
 

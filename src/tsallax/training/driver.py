@@ -53,7 +53,6 @@ class Silent:
 class Ending(NamedTuple):
     status: str  # done or stopped
     evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
-    kept: int = -1  # the step of the state that a finished run leaves; -1 if it leaves none
     best: Float[np.ndarray, "cells"] | None = None  # mean returns of the best evaluations
 
 
@@ -150,16 +149,16 @@ def train_into(
     try:
         state = resume(run, folder, say) if resumed else begin(run, folder, initial)
         best = known_best(run, folder) if resumed else Best(len(run.cells))
-        ending, params = _train(run, folder, state, best, watcher, asked, keep_state)
-        if params is not None:
-            folder.save_weights(params)
+        ending, last = _train(run, folder, state, best, watcher, asked)
+        if last is not None:
+            folder.save_weights(last.params)
             if picture:
                 folder.write("curves.png", picture(path))
     except BaseException:
         with contextlib.suppress(OSError):  # the first error is the one to tell
             folder.close("failed")
         raise
-    folder.close(ending.status, ending.kept)
+    folder.close(ending.status, lambda: _keep(run, folder, last) if last and keep_state else -1)
     return ending
 
 
@@ -220,14 +219,13 @@ def _train(
     best: Best,
     watcher: Watcher,
     asked: Callable[[], bool],
-    keep_state: bool,
-) -> tuple[Ending, Any]:
-    config, ended, params, kept = run.config, "done", None, -1
-    latest = None
+) -> tuple[Ending, Period | None]:
+    """Train to the end or to a stop; how it ended, and its last period, if it had any left."""
+    config, ended, latest, period = run.config, "done", None, None
     begin = saved = time.monotonic()
     saved_step = int(state.step[0])
     for period, evaluation, speed, last in periods(run, state, watcher, best):
-        step, params = period.step, period.params
+        step = period.step
         folder.add_metrics(period.metrics, evaluation)
         folder.add_failures(period.failures)
         folder.add_timing(step, time.monotonic() - begin, speed)
@@ -236,7 +234,6 @@ def _train(
             if (best.steps == step).any():
                 folder.save_best(best.params, best.returns.tolist(), best.steps.tolist())
         if last:
-            kept = _keep(run, folder, period) if keep_state else -1
             break
         stop = asked()
         due = config.save_seconds and time.monotonic() - saved >= config.save_seconds
@@ -246,4 +243,4 @@ def _train(
         if stop:
             ended = "stopped"
             break
-    return Ending(ended, latest, kept, None if latest is None else best.returns), params
+    return Ending(ended, latest, None if latest is None else best.returns), period

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -28,48 +28,61 @@ from tsallax.training.config import FIELDS, Config
 
 HERE = Path(__file__).parents[1]
 KEPT = ("metrics.csv", "weights.safetensors", "curves.png")
-OFTEN = {"eval_every": 400, "save_seconds": 0.05}
-SMALL = {"preset": "paper", "hidden": 8, "seeds": 2, "save_seconds": 0.05}
-WIDE = {**SMALL, "learner": "parallel", "num_envs": 4, "rollout": 10}
+TINY = {**tiny.TINY, "eval_every": 400, "save_seconds": 0.05}
+WIDE = {"preset": "paper", "hidden": 8, "seeds": 2, "save_seconds": 0.05, "learner": "parallel",
+        "num_envs": 4, "rollout": 10}  # fmt: skip
+ACTOR = {"hidden": 8, "batch": 8, "warmup": 20, "buffer": 100, "seeds": 2, "target_period": 40,
+         "algo": "tal-ac", "save_seconds": 0.05}  # fmt: skip
+HOST = f"host_envs:{tiny.HOST}"
 
 
 class Learner(NamedTuple):
-    """One kind of learner, as the options of a run that takes a second or two."""
+    """One kind of learner: a run of a second or two, or less with fewer steps."""
 
-    options: list[str]
-    exact: bool  # whether a resumed run ends with the bits of one that was never stopped
+    env: str
+    fields: dict[str, Any]
     period: int  # steps
+    exact: bool = True  # a resumed run ends with the bits of one that was never stopped
 
+    def words(self, **changes: Any) -> list[str]:
+        """The arguments of `tsallax train`."""
+        found = [self.env]
+        for name, value in {**self.fields, **changes}.items():
+            several = value if isinstance(value, tuple) else (value,)
+            found += [f"--{name.replace('_', '-')}", *map(str, several)]
+        return found
 
-def options(env: str, **more: object) -> list[str]:
-    return [env, *(f"--{name.replace('_', '-')}={value}" for name, value in more.items())]
+    def short(self) -> list[str]:
+        """Three periods, each with everything that a run can write."""
+        return self.words(steps=3 * self.period, eval_every=2 * self.period, save_seconds=1e-9)
+
+    def check_same(self, out: Path, whole: Path) -> None:
+        """What a resumed run has to have in common with a whole one."""
+        if self.exact:
+            for name in KEPT:
+                assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+            return
+        rows, wanted = (
+            np.genfromtxt(at / "metrics.csv", delimiter=",", names=True) for at in (out, whole)
+        )
+        np.testing.assert_array_equal(rows["step"], wanted["step"])  # each period once
+        np.testing.assert_array_equal(rows["seed"], wanted["seed"])
+        assert np.isfinite(rows["loss"][rows["step"] > 40]).all()
+        assert (rows["diverged"] == -1).all()
 
 
 LEARNERS = {
-    "replay": Learner(["CartPole-v1", *tiny.flags(**OFTEN, steps=8000)], True, 40),
-    "replay, a MinAtar game": Learner(
-        ["MinAtar/Freeway", *tiny.flags("MinAtar/Freeway", **OFTEN, steps=2000, time_limit=100)],
-        True,
-        40,
-    ),
+    "replay": Learner("CartPole-v1", {**TINY, "steps": 8000, "time_limit": 15}, 40),
+    "replay, MinAtar": Learner("MinAtar/Freeway", {**TINY, "steps": 2000, "time_limit": 100}, 40),
     "parallel": Learner(
-        options("CartPole-v1", **WIDE, target_period=400, steps=40_000, eval_every=4000), True, 400
+        "CartPole-v1", {**WIDE, "target_period": 400, "steps": 40_000, "eval_every": 4000}, 400
     ),
-    "actor-critic": Learner(
-        options(
-            "Pendulum-v1", algo="tal-ac", hidden=8, batch=8, warmup=20, buffer=100, seeds=2,
-            target_period=40, steps=4000, eval_every=2000, save_seconds=0.05,
-        ),
-        True,
-        40,
-    ),
-    "replay on the host": Learner(
-        ["host_envs:tests/Naughty-v0", *tiny.flags(tiny.HOST, **OFTEN, steps=2000)], False, 40
-    ),
+    "actor-critic": Learner("Pendulum-v1", {**ACTOR, "steps": 4000, "eval_every": 2000}, 40),
+    "replay on the host": Learner(HOST, {**TINY, "steps": 2000}, 40, exact=False),
     "parallel on the host": Learner(
-        options("host_envs:tests/Naughty-v0", **WIDE, target_period=40, steps=2000), False, 40
+        HOST, {**WIDE, "target_period": 40, "steps": 2000}, 40, exact=False
     ),
-}  # fmt: skip
+}
 
 
 # --- processes ------------------------------------------------------------------------------------
