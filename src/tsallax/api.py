@@ -23,6 +23,7 @@ from tsallax.training.final import best_cell, final_scores
 from tsallax.training.given import field_value, with_preset_file
 from tsallax.training.initial import Initial, start_from, take_initial
 from tsallax.training.model import Model
+from tsallax.training.own_env import Own, check_copies, own_environment, own_settings
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 from tsallax.training.trained import agent_folder
@@ -158,7 +159,7 @@ class Result:
 
 
 def train(
-    env: str,
+    env: Any,
     *,
     network: Network | str | None = None,
     progress: bool = False,
@@ -168,7 +169,8 @@ def train(
     """Train every seed and every combination of numbers as one program.
 
     Args:
-        env: see `tsallax list`.
+        env: a name, see `tsallax list`; or an environment of your own: an `Environment` in JAX,
+            Gymnasium's, a vector of them, or a function that makes one.
         network: its name, or an `(init, apply)` pair of your own; by the preset if not given.
         progress: show how far it is and the time left, on one line, in notebooks with a bar.
         callback: called with the `Progress` of each period; the run ends there if it returns False
@@ -181,8 +183,12 @@ def train(
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
     own = None if isinstance(network, str) else network
     given["network"] = "own" if own else network
-    config = resolve(with_preset_file(Config(env, **given)))
-    run = make_run(config, own)
+    own_env, shown = _own_env(env), None
+    if own_env is not None:
+        env, given, shown = own_settings(own_env, given)
+    config = resolve(with_preset_file(Config(env, **given)), shown)
+    check_copies(own_env, config)
+    run = make_run(config, own, env=own_env)
     check_memory(run)
     initial = take_initial(run)
     seen: list[Progress] = []
@@ -230,7 +236,7 @@ def load(
     path: str | Path,
     cell: int | None = None,
     network: Network | None = None,
-    env: str = "",
+    env: Any = "",
     best: bool = False,
 ) -> Model:
     """The trained policy of a run folder.
@@ -240,12 +246,14 @@ def load(
         cell: which of the `cells` of its run.json; if not given, the one with the best return
             at the end.
         network: the pair the run was trained with, if it was your own.
-        env: the run's own environment, if it is `package:Name` and not imported yet.
+        env: the run's own environment, if it is `package:Name` and not imported yet, or the one
+            that was given to `train`, if that was no name.
         best: the weights with the best evaluation while it was trained, not the last ones.
     """
     path = Path(path)
-    config, about = read_run(path, env)
-    run = make_run(config, network)
+    own_env = _own_env(env)
+    config, about = read_run(path, env if own_env is None else "")
+    run = make_run(config, network, env=own_env)
     params = load_weights(path, about, run.learner.params(), best)
     if cell is None:
         cell = best_cell(path)
@@ -273,6 +281,11 @@ def _model(run: Run, params: Params, cell: int) -> Model:
         title=title,
         config=run.config,
     )
+
+
+def _own_env(env: Any) -> Own | None:
+    """An environment that was given instead of a name."""
+    return None if isinstance(env, str) else own_environment(env)
 
 
 def _field(name: str, value: Any) -> Any:

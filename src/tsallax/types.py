@@ -1,6 +1,6 @@
 """The nouns: the traced numbers, one bootstrap, a policy, an environment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -8,6 +8,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 Number: TypeAlias = int | float | np.floating | np.ndarray | Array  # what a user may pass
 Traced: TypeAlias = float | Array  # what stands in an equation
+
+RULED_OUT = -1e30  # the value of an action that is not allowed: finite, as 0 * -inf would be NaN
 
 
 class HParams(NamedTuple):
@@ -52,25 +54,41 @@ class Bootstrap(NamedTuple):
     key: PRNGKeyArray  # for targets that draw a number (SAL)
 
 
+Observation = Shaped[Array, "..."]  # float32 vectors, or bool images (height, width, channels)
+
+
+class Masked(NamedTuple):
+    """An observation of an environment that says which actions are allowed there.
+
+    It takes the place of a bare one everywhere: in a replay, in a rollout, before a network.
+    """
+
+    observation: Any
+    allowed: Any  # Bool[Array, "A"]
+
+
+Seen: TypeAlias = Observation | Shaped[np.ndarray, "..."] | Masked  # of one state, or of many
+
+
 class Transition(NamedTuple):
     """What a replay buffer gives. A truncated one looks like any other: s' is the true one."""
 
-    observation: Shaped[Array, "..."]
+    observation: Any  # as it was `Seen`
     action: Shaped[Array, "..."]  # an index, or numbers of [-1, 1]
     reward: Float[Array, "*batch"]
     terminated: Bool[Array, "*batch"]
-    next_observation: Shaped[Array, "..."]
+    next_observation: Any
 
 
 class Segment(NamedTuple):
     """n transitions in a row, from the one that was drawn. After the first cut nothing counts."""
 
-    observation: Shaped[Array, "batch n ..."]
+    observation: Any  # as it was `Seen`, (batch, n, ...)
     action: Int[Array, "batch n"]
     reward: Float[Array, "batch n"]
     terminated: Bool[Array, "batch n"]
     cut: Bool[Array, "batch n"]  # the episode ended in this step, or nothing later is stored
-    next_observation: Shaped[Array, "batch ..."]  # the true one after the first cut, or after all
+    next_observation: Any  # the true one after the first cut, or after all
 
 
 Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]
@@ -80,7 +98,23 @@ Bonus = Callable[[Bootstrap, HParams, Policy], Float[Array, ""]]
 Target = Callable[..., Float[Array, "*N"]]  # (x, hp, policy, Q of a double estimate)
 
 EnvState = Any  # a pytree of arrays, the same structure from every reset and step
-Observation = Shaped[Array, "..."]  # float32 vectors, or bool images (height, width, channels)
+
+
+def bare(seen: Any) -> Any:
+    """The observation without its mask, if it has one."""
+    return seen.observation if isinstance(seen, Masked) else seen
+
+
+def allowed_at(seen: Any) -> Any:
+    """The mask of an observation; None if it has none, which is known before anything is traced."""
+    return seen.allowed if isinstance(seen, Masked) else None
+
+
+def stacked(rows: Sequence[Any], axis: int = 0) -> Any:
+    """`np.stack` of arrays, or of `Masked` ones part by part."""
+    if isinstance(rows[0], Masked):
+        return Masked(*(np.stack(part, axis) for part in zip(*rows, strict=True)))
+    return np.stack(rows, axis)
 
 
 class Outcome(NamedTuple):
@@ -114,6 +148,9 @@ class Environment(NamedTuple):
 
     Its actions are indices, or, if there is an `action_box`, vectors within these bounds: then
     `action_names` are those of the dimensions.
+
+    If there is an `allowed`, it says of each action whether it may be taken in a state. Where it
+    allows none, all count as allowed: in a last state that is of no consequence.
     """
 
     id: str
@@ -124,6 +161,7 @@ class Environment(NamedTuple):
     render: Callable[[EnvState], UInt8[Array, "height width 3"]]
     time_limit: int | None = None
     action_box: Box | None = None
+    allowed: Callable[[EnvState], Bool[Array, "A"]] | None = None
 
     @property
     def num_actions(self) -> int:

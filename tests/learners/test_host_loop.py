@@ -142,7 +142,11 @@ def test_the_folder_and_the_display_name_the_stopped(tmp_path, capsys):
         (["MinAtar/Breakout", "--loop", "host"], "it has no host loop"),
         (["Pendulum-v1"], "has continuous actions: --algo sac"),
         (["CartPole-v1", "--env-timeout", "-1", "--loop", "host"], "env_timeout"),
-        (["FrozenLake-v1"], "FlattenObservation"),
+        (["FrozenLake-v1"], "--one-hot True"),
+        (["tests/Continuous-v0", "--preset", "paper", "--steps", "3"], "Discrete"),
+        (["tests/Mapped-v0", "--preset", "paper", "--steps", "3"], "FlattenObservation"),
+        (["CartPole-v1", "--loop", "host", "--one-hot", "True"], "one_hot is for Discrete ones"),
+        (["CartPole-v1", "--one-hot", "True"], "has no option one_hot"),
     ],
 )
 def test_what_is_not_supported_is_one_line(arguments, message, tmp_path, capsys):

@@ -18,6 +18,7 @@ from tsallax.api import load
 from tsallax.cli import minatar_terminal
 from tsallax.learners.rollout import Moment, moments
 from tsallax.report import video
+from tsallax.report.moment_words import percent, summary, value
 from tsallax.training.build import make_run
 from tsallax.training.driver import make_folder
 from tsallax.training.stored_config import load_weights, read_run
@@ -137,8 +138,19 @@ def test_ruled_out_differs_from_hardly_possible():
     assert (np.abs(change) > 20).mean() > 0.05
     np.testing.assert_array_equal(row(never, 2), row(hardly, 2))
     assert (row(hardly, 1) != row(half, 1)).any()
-    assert video.percent(1e-6) == "< 0.1 %"
-    assert video.percent(1 - 1e-6) == "> 99.9 %"
+    assert percent(1e-6) == "< 0.1 %"
+    assert percent(1 - 1e-6) == "> 99.9 %"
+
+
+def test_not_allowed_differs_from_ruled_out():
+    never = moment([1, 0, 0])
+    barred = never._replace(Q=np.array([1.0, -np.inf, 0.5], np.float32))
+    one, other = (video.frame(m, NAMES, "x") for m in (never, barred))
+    assert (row(one, 1) != row(other, 1)).any()
+    np.testing.assert_array_equal(row(one, 2)[:, :200], row(other, 2)[:, :200])
+    assert summary(never).endswith("2 of 3 actions ruled out")
+    assert summary(barred).endswith("1 of 3 actions ruled out, 1 not allowed")
+    assert [value(barred, a) for a in range(3)] == ["1.000", "-", "0.500"]
 
 
 def test_the_chosen_action_is_marked():
@@ -273,7 +285,7 @@ def test_terminal_prints_the_board(breakout, capsys):
     out = capsys.readouterr().out
     first = told(breakout, steps=3)[0]
     lines = out.splitlines()
-    assert lines[:2] == ["tal on MinAtar/Breakout, seed 0, q = 2", video.summary(first)]
+    assert lines[:2] == ["tal on MinAtar/Breakout, seed 0, q = 2", summary(first)]
     assert lines[3].startswith("▒▒" * 10)  # the first row of bricks
     assert lines[11].startswith("· · · · ▓▓· · · · ·")  # the paddle
     for a, name in enumerate(envs.make("MinAtar/Breakout").action_names):

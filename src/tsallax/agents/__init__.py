@@ -7,16 +7,26 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from tsallax.agents.rmsprop import centred_rmsprop
 from tsallax.networks.dense import Network, Params
+from tsallax.networks.masked import masked
 from tsallax.operators.returns import n_step, onward
 from tsallax.operators.table import Algorithm, one_step
 from tsallax.operators.targets import action_values, huber, quantile_huber, squared
-from tsallax.policies.closed import epsilon_greedy, normalise, sample
+from tsallax.policies.closed import epsilon_greedy, normalise, rule_out, ruling_out, sample
 from tsallax.policies.tsallis import Method, make_policy
-from tsallax.types import Bootstrap, HParams, Policy, Segment, Traced, Transition
+from tsallax.types import (
+    Bootstrap,
+    HParams,
+    Policy,
+    Seen,
+    Segment,
+    Traced,
+    Transition,
+    allowed_at,
+)
 
 OPTIMISERS: dict[str, Callable[..., optax.GradientTransformation]] = {
     "adam": optax.scale_by_adam,
@@ -68,6 +78,7 @@ def make_agent(
     clip_gradient: bool = True,
     double: bool = False,
     polyak: bool = False,
+    masks: bool = False,
 ) -> Agent:
     """Algorithm 1 of the paper, without its loop.
 
@@ -84,12 +95,15 @@ def make_agent(
         clip_gradient: to `max_grad_norm`; False where that is infinite anyway saves its norm.
         double: the policy at s' is that of the network, the atoms are the frozen copy's.
         polyak: the frozen copy follows at every update by a share `hp.tau`, and is never copied.
+        masks: observations are `Masked`: some actions are not allowed.
     """
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
             raise ValueError(f"there is no {name!r}: one of {', '.join(table)}")
     tsallis = make_policy(method, q)
     own_policy: Policy = algorithm.policy or tsallis
+    if masks:
+        network, tsallis, own_policy = masked(network), ruling_out(tsallis), ruling_out(own_policy)
     transform = OPTIMISERS[optimiser](**({} if optimiser_eps is None else {"eps": optimiser_eps}))
     error_loss = LOSSES[loss]
 
@@ -97,32 +111,33 @@ def make_agent(
         params = network.init(key)
         return AgentState(params, params, transform.init(params))
 
-    def values(params: Params, observation: Shaped[Array, "..."]) -> Float[Array, "A"]:
+    def values(params: Params, observation: Seen) -> Float[Array, "A"]:
         return action_values(network.apply(params, observation))
 
     def policy(
-        params: Params, observation: Shaped[Array, "..."], hp: HParams
+        params: Params, observation: Seen, hp: HParams
     ) -> tuple[Float[Array, "A"], Float[Array, "A"]]:
-        """Action values and the policy, normalised."""
+        """Action values, -inf for an action that is not allowed, and the policy, normalised."""
         Q = values(params, observation)
+        Q = rule_out(Q) if masks else Q
         return Q, normalise(own_policy(Q, hp), Q)
 
     def act(
         params: Params,
-        observation: Shaped[Array, "..."],
+        observation: Seen,
         epsilon: Float[Array, ""],
         hp: HParams,
         key: PRNGKeyArray,
     ) -> Int[Array, ""]:
         pi = behaviour(values(params, observation), hp)
-        return sample(key, epsilon_greedy(pi, epsilon))
+        return sample(key, epsilon_greedy(pi, epsilon, allowed_at(observation)))
 
     def behaviour(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
         if acting == "pi":
             return normalise(own_policy(Q, hp), Q)
         return jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
 
-    def atoms(params: Params, observations: Shaped[Array, "batch ..."]):
+    def atoms(params: Params, observations: Seen):
         """Action values, or quantiles of them."""
         return jax.vmap(network.apply, (None, 0))(params, observations)
 
@@ -173,14 +188,14 @@ def make_agent(
         y = targets(state, batch, hp, key, None)
         return descend(state, *learned(batch), y, hp, weights)
 
-    def learned(batch: Transition | Segment) -> tuple[Array, Array]:
+    def learned(batch: Transition | Segment) -> tuple[Seen, Array]:
         """The observations and actions whose values are learned: of a segment, the first."""
         first = isinstance(batch, Segment)
         return jax.tree.map(lambda x: x[:, 0] if first else x, (batch.observation, batch.action))
 
     def fit(
         state: AgentState,
-        observation: Shaped[Array, "batch ..."],
+        observation: Seen,
         action: Int[Array, "batch"],
         y: Float[Array, "batch *N"],
         hp: HParams,
@@ -190,7 +205,7 @@ def make_agent(
 
     def descend(
         state: AgentState,
-        observation: Shaped[Array, "batch ..."],
+        observation: Seen,
         action: Int[Array, "batch"],
         y: Float[Array, "batch *N"],
         hp: HParams,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tsallax.envs.minatar.common import PIXELS, SIZE, TILE
 from tsallax.learners.rollout import Moment
-from tsallax.report.video import percent, summary, value
+from tsallax.report.moment_words import is_allowed, percent, summary, value
 
 BAR = 12
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -87,7 +87,8 @@ def bars(moment: Moment, names: tuple[str, ...]) -> Table:
         if moment.action is None:
             table.add_row("", Text(name, style="dim"), " " * BAR)
         elif p == 0:
-            row = (Text.assemble((name, "strike dim")), Text("x ruled out", style="dim"), "0")
+            word = "x ruled out" if is_allowed(moment, a) else "x not allowed"
+            row = (Text.assemble((name, "strike dim")), Text(word, style="dim"), "0")
             table.add_row(_mark(moment, a), *row, value(moment, a))
         else:
             bar = Text(_bar(p), style="rgb(213,94,0)" if a == moment.action else "rgb(86,180,233)")

@@ -12,15 +12,17 @@ from rich.text import Text
 from tsallax._jaxlib import use_cache
 from tsallax.api import load
 from tsallax.cli import check_counts, check_seed, minatar_terminal, printable, which_run
-from tsallax.envs import GAMES, make, with_unit_actions
+from tsallax.envs import GAMES, make, ready
 from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, host_moments, moments
 from tsallax.report import video
+from tsallax.report.moment_words import number, summary
 from tsallax.spelling import install
 from tsallax.training.build import make_cells
 from tsallax.training.config import Config, varied
 from tsallax.training.final import best_cell
 from tsallax.training.stored_config import read_run
+from tsallax.types import Masked
 
 FPS = {"Acrobot-v1": 15, **dict.fromkeys(GAMES, 10)}  # slow enough to read the bars
 
@@ -72,12 +74,15 @@ def run(
     ends: list[Moment] = []
     how = {"episodes": episodes, "seed": seed, "greedy": greedy, "steps": steps}
     if config.loop == "compiled":
-        made = with_unit_actions(make(config.env, **config.env_options))
+        made = ready(make(config.env, **config.env_options))
         told = _noting(moments(made, model.agent, model.params, model.hp, **how), ends)
     else:
-        made = make_host(config.env, 1, config.env_timeout, render=True, **config.env_options)
-        told = host_moments(made, model.policy, model.act, stack=config.stack, **how)
-        told = _noting(told, ends)
+        masks = isinstance(model.observation, Masked)
+        given = {"render": True, "masks": masks, **config.env_options}
+        made = make_host(config.env, 1, config.env_timeout, **given)
+        policy = (lambda seen: model.policy(*seen)) if masks else model.policy
+        act = by_policy(policy) if masks else model.act
+        told = _noting(host_moments(made, policy, act, stack=config.stack, **how), ends)
     try:
         if path is None:
             minatar_terminal.show(told, made.action_names, title, speed, Console())
@@ -89,7 +94,7 @@ def run(
         return 130
     for end in ends:
         most = ", the most that --steps allows" if end.step == steps else ""
-        score = video.number(end.total)
+        score = number(end.total)
         print(f"episode {end.episode}: {end.step:,} steps{most}, return {score}")
     if path is not None:
         print(f"video {printable(path)}")
@@ -144,6 +149,6 @@ def _write(
                 image = video.frame(moment, names, title)
                 # The end of an episode is shown for a second.
                 yield from [image] * (fps if moment.action is None else 1)
-                status.update(Text(f"{what}: {video.summary(moment)}"))
+                status.update(Text(f"{what}: {summary(moment)}"))
 
         video.write_video(path, frames(), fps)

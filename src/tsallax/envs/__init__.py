@@ -8,11 +8,11 @@ from typing import Any, Literal
 from tsallax.envs import acrobot, cartpole, mountain_car, pendulum
 from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
 from tsallax.envs.minatar.common import environment
-from tsallax.types import Environment, Outcome
+from tsallax.types import Environment, Masked, Outcome
 
 __all__ = [
-    "CONSTRUCTORS", "Environment", "Outcome", "canonical", "ids", "kind_of", "make",
-    "with_unit_actions",
+    "CONSTRUCTORS", "OWN", "Environment", "Outcome", "canonical", "ids", "kind_of", "make", "ready",
+    "with_masks", "with_unit_actions",
 ]  # fmt: skip
 
 GAMES: dict[str, Callable[..., Environment]] = {
@@ -32,7 +32,8 @@ RENAMED = {
     "LunarLanderContinuous-v2": "LunarLanderContinuous-v3",
 }
 
-Kind = Literal["native", "atari", "gymnasium"]
+Kind = Literal["native", "atari", "gymnasium", "own"]
+OWN = "own/"  # before the name of an environment that a user gave in Python
 
 
 def ids() -> tuple[str, ...]:
@@ -48,6 +49,8 @@ def kind_of(env_id: str) -> Kind:
     """Which library makes it; an unknown name is refused, with the nearest one as a hint."""
     if env_id in CONSTRUCTORS:
         return "native"
+    if env_id.startswith(OWN):
+        return "own"
     if env_id.startswith("ALE/"):
         from tsallax.envs.atari import rom_of
 
@@ -59,6 +62,14 @@ def kind_of(env_id: str) -> Kind:
     return "gymnasium"
 
 
+def check_own(env_id: str, given: Any) -> None:
+    """Refuse a run of a user's own environment without it, and the other way round."""
+    if env_id.startswith(OWN) and given is None:
+        raise ValueError(f"{env_id} is an environment of a user's own: give it in Python, as `env`")
+    if not env_id.startswith(OWN) and given is not None:
+        raise ValueError(f"the environment of this run is {env_id}: it needs no other")
+
+
 def make(env_id: str, /, **options: object) -> Environment:
     """The JAX-native environment of that name; `options` are its constructor's."""
     if kind_of(env_id) != "native":
@@ -68,12 +79,36 @@ def make(env_id: str, /, **options: object) -> Environment:
     return build(**options)
 
 
+def ready(env: Environment) -> Environment:
+    """As agents see it."""
+    return with_masks(with_unit_actions(env))
+
+
 def with_unit_actions(env: Environment) -> Environment:
     """The same environment, whose continuous actions are given in [-1, 1]."""
     box = env.action_box
     if box is None:
         return env
     return env._replace(step=lambda state, action, key: env.step(state, box.scale(action), key))
+
+
+def with_masks(env: Environment) -> Environment:
+    """The same environment, whose observations are `Masked` if it has an `allowed`."""
+    if env.allowed is None:
+        return env
+    if env.action_box is not None:
+        raise ValueError(f"{env.id} has continuous actions: `allowed` is for discrete ones")
+    allowed, shape = env.allowed, (env.num_actions,)
+
+    def observe(state: Any) -> Any:
+        may = allowed(state)
+        if may.shape != shape or may.dtype != bool:
+            raise ValueError(
+                f"{env.id}: `allowed` must give bool {shape}, not {may.dtype} {may.shape}"
+            )
+        return Masked(env.observe(state), may | ~may.any())
+
+    return env._replace(observe=observe)
 
 
 def refuse_foreign(env_id: str, build: Callable[..., Any], options: dict[str, Any]) -> None:

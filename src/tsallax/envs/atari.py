@@ -99,6 +99,10 @@ class AtariEnvs:
         self.action_names = action_names(rom_of(env_id))
         self.lives, self.shown = np.zeros(n, int), np.zeros((84, 84), np.uint8)
 
+    def gives_masks(self) -> bool:
+        """A game allows every action of its set."""
+        return False
+
     def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n 84 84"]:
         given = np.array([seed for seed in seeds if seed is not None], np.int32)
         only = {"reset_mask": np.array([seed is not None for seed in seeds])}

@@ -12,27 +12,26 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
-import jax
-import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Box
 from jaxtyping import Bool, Float, Shaped, UInt8
 
 from tsallax.envs import kind_of, refuse_foreign
 from tsallax.envs.actions import action_box, action_names, nobody
+from tsallax.envs.spaces import MASK, EnvironmentStoppedError, first_line, sight_of
 from tsallax.spelling import install
 from tsallax.types import Box as ActionBox
+from tsallax.types import stacked
 
 
 class Moves(NamedTuple):
-    """What a step gives. The leading axis is the environments."""
+    """What a step gives. The leading axis is the environments. Observations may be `Masked`."""
 
-    observation: Shaped[np.ndarray, "n ..."]  # where to act next, after a reset if need be
+    observation: Any  # where to act next, after a reset if need be
     reward: Float[np.ndarray, "n"]
     terminated: Bool[np.ndarray, "n"]  # nothing is bootstrapped
     truncated: Bool[np.ndarray, "n"]
     over: Bool[np.ndarray, "n"]  # the episode ended; a lost life may terminate without it
-    final: Shaped[np.ndarray, "n ..."]  # where the step led, before a reset
+    final: Any  # where the step led, before a reset
 
 
 @runtime_checkable
@@ -46,20 +45,17 @@ class HostEnvs(Protocol):
     """
 
     count: int
-    observation: jax.ShapeDtypeStruct
+    observation: Any  # its shape and type, those of a `Masked` one if it comes with a mask
     action_names: tuple[str, ...]
     action_box: ActionBox | None
     time_limit: int | None
     failures: dict[int, str]
 
-    def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n ..."]: ...
+    def gives_masks(self) -> bool: ...
+    def reset(self, seeds: Sequence[int | None]) -> Any: ...
     def step(self, actions: Shaped[np.ndarray, "n ..."]) -> Moves: ...
     def picture(self) -> UInt8[np.ndarray, "height width 3"]: ...
     def close(self) -> None: ...
-
-
-class EnvironmentStoppedError(Exception):
-    """One environment cannot continue."""
 
 
 class GymEnvs:
@@ -70,34 +66,52 @@ class GymEnvs:
         n: how many.
         timeout: seconds that a step or reset may take; 0 for no limit.
         render: keep a picture of where each step led, for `picture`.
+        one_hot: of discrete observations, make vectors.
+        masks: whether it says which actions are allowed, see `gives_masks`.
+        source: makes each one and takes it back, if it is not known by its name.
         options: of `gymnasium.make`, such as `max_episode_steps`.
     """
 
     def __init__(
-        self, env_id: str, n: int, timeout: float = 0.0, render: bool = False, **options: Any
+        self,
+        env_id: str,
+        n: int,
+        timeout: float = 0.0,
+        render: bool = False,
+        one_hot: bool = False,
+        masks: bool = False,
+        source: Any = None,
+        **options: Any,
     ):
         self.count, self.timeout, self.failures, self.render = n, timeout, {}, render
         self.shown = np.zeros((1, 1, 3), np.uint8)
         if render:
             options["render_mode"] = "rgb_array"
-        self.envs = [make_one(env_id, **options) for _ in range(n)]
-        self.observation = observation_spec(env_id, self.envs[0].observation_space)
-        space = self.envs[0].action_space
-        self.action_box = action_box(env_id, space)
-        self.first_action = int(getattr(space, "start", 0))
-        spec = self.envs[0].spec
-        self.time_limit = None if spec is None else spec.max_episode_steps
-        self.action_names = action_names(self.envs[0])
+        self.source = source
+        self.envs = [source.make() if source else make_one(env_id, **options) for _ in range(n)]
+        first = self.envs[0]
+        self.action_box = action_box(env_id, first.action_space)
+        self.sight = sight_of(env_id, first.observation_space, first.action_space, one_hot, masks)
+        self.observation = self.sight.observation
+        self.time_limit = None if first.spec is None else first.spec.max_episode_steps
+        self.first_action = int(getattr(first.action_space, "start", 0))
+        self.action_names = action_names(first)
 
-    def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n ..."]:
+    def gives_masks(self) -> bool:
+        """Whether the first one, which is reset, says which actions are allowed."""
+        return bool(self._try(0, lambda env, seed: MASK in env.reset(seed=seed)[1], 0))
+
+    def reset(self, seeds: Sequence[int | None]) -> Any:
         starts = [
             None if seed is None else self._try(i, self._reset, int(seed))
             for i, seed in enumerate(seeds)
         ]
-        return np.stack([self._blank() if start is None else start for start in starts])
+        blank = self.sight.blank()
+        return stacked([blank if start is None else start for start in starts])
 
     def step(self, actions: Shaped[np.ndarray, "n ..."]) -> Moves:
-        none = (self._blank(), 0.0, False, False, False, self._blank())
+        blank = self.sight.blank()
+        none = (blank, 0.0, False, False, False, blank)
         skipped = (actions == nobody(self.action_box)).reshape(self.count, -1).all(-1)
         given = self.action_box.scale(actions) if self.action_box else actions
         rows = [
@@ -106,12 +120,12 @@ class GymEnvs:
         ]
         observation, reward, terminated, truncated, over, final = zip(*rows, strict=True)
         return Moves(
-            np.stack(observation),
+            stacked(observation),
             np.array(reward, np.float32),
             np.array(terminated),
             np.array(truncated),
             np.array(over),
-            np.stack(final),
+            stacked(final),
         )
 
     def picture(self) -> UInt8[np.ndarray, "height width 3"]:
@@ -119,23 +133,22 @@ class GymEnvs:
 
     def close(self) -> None:
         for i, env in enumerate(self.envs):
-            if i not in self.failures:
+            if self.source:
+                self.source.give_back(env)
+            elif i not in self.failures:
                 env.close()
 
     def _try(self, i: int, call: Callable[..., Any], argument: Any) -> Any:
         """What the call returns, or None for an environment that failed, now or before."""
         if i in self.failures:
             return None
-        try:
-            return within(self.timeout, lambda: call(self.envs[i], argument))
-        except EnvironmentStoppedError as failure:
-            self.failures[i] = str(failure)
-        except Exception as error:  # a user's environment may raise anything
-            self.failures[i] = f"{type(error).__name__}: {error}"
-        return None
+        found, why = attempt(self.timeout, lambda: call(self.envs[i], argument))
+        if why:
+            self.failures[i] = why
+        return found
 
-    def _reset(self, env: gymnasium.Env, seed: int | None) -> Shaped[np.ndarray, "..."]:
-        start = self._checked(env.reset(seed=seed)[0], "reset")
+    def _reset(self, env: gymnasium.Env, seed: int | None) -> Any:
+        start = self.sight.read(*env.reset(seed=seed), "reset")
         if seed is not None:
             self._show(env)
         return start
@@ -145,8 +158,8 @@ class GymEnvs:
             self.shown = np.asarray(env.render(), np.uint8)
 
     def _step(self, env: gymnasium.Env, action: Any) -> tuple[Any, ...]:
-        given, reward, terminated, truncated, _ = env.step(self._own(env, action))
-        final = self._checked(given, "step")
+        given, reward, terminated, truncated, info = env.step(self._own(env, action))
+        final = self.sight.read(given, info, "step", last=bool(terminated))
         reward = float(reward)  # type: ignore[arg-type]
         if not np.isfinite(reward):
             raise EnvironmentStoppedError(f"step gave the reward {reward}")
@@ -163,18 +176,15 @@ class GymEnvs:
             raise EnvironmentStoppedError("the policy gave an action that is not finite")
         return action.astype(env.action_space.dtype)
 
-    def _checked(self, given: Any, call: str) -> Shaped[np.ndarray, "..."]:
-        found = np.asarray(given)
-        if found.shape != self.observation.shape:
-            wanted = self.observation.shape
-            raise EnvironmentStoppedError(f"{call} gave an observation {found.shape}, not {wanted}")
-        found = found.astype(self.observation.dtype)
-        if found.dtype == np.float32 and not np.isfinite(found).all():
-            raise EnvironmentStoppedError(f"{call} gave an observation that is not finite")
-        return found
 
-    def _blank(self) -> Shaped[np.ndarray, "..."]:
-        return np.zeros(self.observation.shape, self.observation.dtype)
+def attempt(seconds: float, call: Callable[[], Any]) -> tuple[Any, str]:
+    """What the call returns, and why it did not."""
+    try:
+        return within(seconds, call), ""
+    except EnvironmentStoppedError as failure:
+        return None, str(failure)
+    except Exception as error:  # a user's environment may raise anything
+        return None, f"{type(error).__name__}: {error}"
 
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:
@@ -208,32 +218,22 @@ def make_one(env_id: str, **options: Any) -> gymnasium.Env:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
         extra = next((own for word, own in EXTRAS.items() if word in str(error).lower()), None)
-        hint = install(extra) if extra else _first_line(error)
+        hint = install(extra) if extra else first_line(error)
         raise ValueError(f"{env_id} needs another package: {hint}") from None
     except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
-        raise ValueError(f"{env_id} cannot be made: {_first_line(error)}") from None
+        raise ValueError(f"{env_id} cannot be made: {first_line(error)}") from None
     except Exception as error:  # a user's environment may raise anything
-        what = f"{type(error).__name__}: {_first_line(error)}"
+        what = f"{type(error).__name__}: {first_line(error)}"
         raise ValueError(f"{env_id} cannot be made: {what}") from error
 
 
-def observation_spec(env_id: str, space: gymnasium.Space) -> jax.ShapeDtypeStruct:
-    """Vectors become float32; images of uint8 or bool keep their type."""
-    if not isinstance(space, Box) or not 1 <= len(space.shape) <= 3:
-        raise ValueError(
-            f"{env_id} has observations {_first_line(space)}: only Box vectors and images can be "
-            "learned from; a wrapper such as gymnasium.wrappers.FlattenObservation may help"
-        )
-    compact = space.dtype in (np.dtype(np.uint8), np.dtype(bool))
-    return jax.ShapeDtypeStruct(space.shape, space.dtype if compact else jnp.float32)
-
-
-def _first_line(thing: object) -> str:
-    return (str(thing).strip() or type(thing).__name__).splitlines()[0]
-
-
 def make_host(
-    env_id: str, n: int, timeout: float = 0.0, render: bool = False, **options: Any
+    env_id: str,
+    n: int,
+    timeout: float = 0.0,
+    render: bool = False,
+    masks: bool = False,
+    **options: Any,
 ) -> HostEnvs:
     """`n` environments of that name on the host, as Gymnasium or the emulator makes them."""
     if kind_of(env_id) == "atari":
@@ -243,12 +243,11 @@ def make_host(
         if timeout:
             raise ValueError(f"{env_id} runs in the emulator's own threads: it has no time-out")
         return AtariEnvs(env_id, n, **options)
-    limit = options.pop("time_limit", None)
+    limit, one_hot = options.pop("time_limit", None), bool(options.pop("one_hot", False))
     if options:
         raise ValueError(f"{env_id} has no option {', '.join(sorted(options))}")
-    return GymEnvs(
-        env_id, n, timeout, render, **({} if limit is None else {"max_episode_steps": limit})
-    )
+    own = {} if limit is None else {"max_episode_steps": limit}
+    return GymEnvs(env_id, n, timeout, render, one_hot, masks, **own)
 
 
 def find_registered(env_id: str, native: Collection[str]) -> None:
@@ -266,7 +265,7 @@ def find_registered(env_id: str, native: Collection[str]) -> None:
         known = {name.lower(): name for name in (*native, *gymnasium.registry)}
         near = get_close_matches(name.lower(), known, n=1)
         if not isinstance(error, (gymnasium.error.Error, ValueError)):
-            hint = _first_line(error)
+            hint = first_line(error)
         elif near:
             hint = f"did you mean {known[near[0]]!r}?"
         else:

@@ -37,8 +37,10 @@ def operations(config: Config) -> float:
     agent = jax.eval_shape(run.agent.init, jax.random.key(0))
     hp = jax.tree.map(lambda n: jax.ShapeDtypeStruct(n.shape[1:], n.dtype), run.hp)
 
-    def observations(size: int) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct((size, *run.observation.shape), run.observation.dtype)
+    def observations(size: int) -> Any:
+        return jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct((size, *x.shape), x.dtype), run.observation
+        )
 
     def numbers(size: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((size,), dtype)

@@ -11,7 +11,8 @@ from tsallax.experiments.study import Setting
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import digest_of, read_about, status
 from tsallax.storage.tables import read_timing
-from tsallax.training.build import closed_q, shape_of
+from tsallax.training.build import shape_of
+from tsallax.training.build_agent import closed_q
 from tsallax.training.config import CLOSED, NUMBERS, Config, grid, to_json
 
 

@@ -20,7 +20,7 @@ from tsallax.agents.discrete_actor import DiscreteActor
 from tsallax.networks.dense import Params
 from tsallax.policies.closed import kl_divergence, shannon_entropy
 from tsallax.storage.tensors import Spec
-from tsallax.types import HParams
+from tsallax.types import HParams, Masked, Seen
 
 AnyAgent: TypeAlias = Agent | ActorAgent | DiscreteActor
 Arrays = dict[str, np.ndarray]
@@ -242,7 +242,7 @@ def first_bad(
 
 
 def policy_metrics(
-    agent: AnyAgent, state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
+    agent: AnyAgent, state: AgentState, seen: Seen, hp: HParams
 ) -> dict[str, Float[Array, ""]]:
     """What the policy is like on a batch of observations, before the target is copied."""
     if not isinstance(agent, Agent):
@@ -251,6 +251,8 @@ def policy_metrics(
     Q, pi = look(state.params, seen, hp)
     _, previous = look(state.target_params, seen, hp)
     top = jax.lax.top_k(Q, min(2, Q.shape[-1]))[0]  # a single action has no gap
+    if isinstance(seen, Masked):
+        top = jnp.where(jnp.isneginf(top), top[:, :1], top)
     return {
         "max_q": jnp.mean(top[:, 0]),
         "action_gap": jnp.mean(top[:, 0] - top[:, -1]),

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
+
+from tsallax.types import Masked, allowed_at, bare
 
 
 def generators(seeds: list[int], draw: int) -> list[np.random.Generator]:
@@ -48,19 +51,35 @@ class FrameStack:
     With `stack` 0 an observation is a frame as it is.
     """
 
-    def __init__(self, frames: Shaped[np.ndarray, "envs ..."], stack: int):
-        self.stack = stack
-        self.current: Any = np.zeros((len(frames), stack, *frames.shape[1:]), frames.dtype)
-        self.push(frames, np.ones(len(frames), bool))
+    def __init__(self, frames: Any, stack: int):
+        self.stack, shown = stack, bare(frames)
+        self.current: Any = np.zeros((len(shown), stack, *shown.shape[1:]), shown.dtype)
+        self.push(frames, np.ones(len(shown), bool))
 
-    def after(self, frames: Shaped[np.ndarray, "envs ..."]) -> Shaped[np.ndarray, "envs ..."]:
-        """What will be seen if the episode goes on with these frames."""
+    def after(self, frames: Any) -> Any:
+        """What will be seen if the episode goes on with these frames, which may be `Masked`."""
         if not self.stack:
             return frames
-        return np.concatenate([self.current[:, 1:], frames[:, None]], 1)
+        stack = np.concatenate([bare(self.current)[:, 1:], bare(frames)[:, None]], 1)
+        allowed = allowed_at(frames)
+        return stack if allowed is None else Masked(stack, allowed)
 
-    def push(self, frames: Shaped[np.ndarray, "envs ..."], first: Bool[np.ndarray, "envs"]) -> None:
+    def push(self, frames: Any, first: Bool[np.ndarray, "envs"]) -> None:
         """The next frames; `first` are those that start an episode."""
         self.current = self.after(frames)
         if self.stack:
-            self.current[first, :-1] = 0
+            bare(self.current)[first, :-1] = 0
+
+
+def in_cells(seen: Any, cells: int) -> Any:
+    """What the environments show, which may be `Masked`, with a leading axis of cells."""
+    return jax.tree.map(lambda x: x.reshape(cells, -1, *x.shape[1:]), seen)
+
+
+def chosen_rows(chosen: Bool[np.ndarray, "envs"], new: Any, old: Any) -> Any:
+    """What `new` shows in the rows that are chosen, and `old` in the others."""
+
+    def rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.where(chosen.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(rows, new, old)

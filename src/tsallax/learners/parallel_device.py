@@ -4,13 +4,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from tsallax.agents import Agent, AgentState
 from tsallax.learners import Episodes, Metrics, epsilon_at, first_bad, policy_metrics
 from tsallax.learners.device import Largest, Loop
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, returns
-from tsallax.types import Environment, HParams
+from tsallax.types import Environment, HParams, Seen
 
 
 class State(NamedTuple):
@@ -19,7 +19,7 @@ class State(NamedTuple):
     step: Int[Array, ""]
     agent: AgentState
     env: Any  # of every environment, as all that follows
-    observation: Shaped[Array, "envs ..."]
+    observation: Seen
     episodes: Episodes
     truncations: Int[Array, ""]
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
@@ -29,7 +29,7 @@ class State(NamedTuple):
 class Finals(NamedTuple):
     """The last observations of truncated episodes, which are bootstrapped from."""
 
-    observation: Shaped[Array, "envs slots ..."]
+    observation: Seen
     step: Int[Array, "envs slots"]  # of the rollout; T where there is none
     used: Int[Array, "envs"]  # slots
 
@@ -54,9 +54,9 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
             k_run,
         )
 
-    def no_finals(observation: Shaped[Array, "envs ..."]) -> Finals:
+    def no_finals(observation: Seen) -> Finals:
         size = (shape.envs, slots)
-        blank = jnp.zeros((*size, *observation.shape[1:]), observation.dtype)
+        blank = jax.tree.map(lambda x: jnp.zeros((*size, *x.shape[1:]), x.dtype), observation)
         return Finals(blank, jnp.full(size, shape.length), jnp.zeros(shape.envs, jnp.int32))
 
     def play(
@@ -71,8 +71,11 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
         truncated = outcome.truncated & ~outcome.terminated
         if slots:
             at = jnp.where(truncated, finals.used, slots)  # beyond the last one is dropped
+            ends = jax.vmap(env.observe)(state)
             finals = Finals(
-                finals.observation.at[every, at].set(jax.vmap(env.observe)(state), mode="drop"),
+                jax.tree.map(
+                    lambda x, new: x.at[every, at].set(new, mode="drop"), finals.observation, ends
+                ),
                 finals.step.at[every, at].set(t, mode="drop"),
                 finals.used + truncated,
             )
@@ -96,8 +99,12 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
 
     def next_atoms(run: State, finals: Finals, Z: Float[Array, "T envs A *N"]):
         """The atoms at each step's true next state, by the network that played."""
-        ends = finals.observation.reshape(-1, *run.observation.shape[1:])
-        after = agent.atoms(run.agent.params, jnp.concatenate([run.observation, ends]))
+        seen = jax.tree.map(
+            lambda now, ends: jnp.concatenate([now, ends.reshape(-1, *now.shape[1:])]),
+            run.observation,
+            finals.observation,
+        )
+        after = agent.atoms(run.agent.params, seen)
         following = jnp.concatenate([Z[1:], after[None, : shape.envs]])
         if not slots:
             return following

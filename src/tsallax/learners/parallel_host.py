@@ -27,13 +27,13 @@ from tsallax.learners import (
     with_weights,
 )
 from tsallax.learners.device import over_cells
-from tsallax.learners.host import Episodes, FrameStack, generators
+from tsallax.learners.host import Episodes, FrameStack, generators, in_cells
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
 from tsallax.learners.rollout import by_policy, evaluate_host, side_by_side
 from tsallax.networks import Params
 from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
-from tsallax.types import HParams
+from tsallax.types import HParams, stacked
 
 
 @dataclass
@@ -95,7 +95,7 @@ class ParallelOnHost:
 
     Args:
         make_envs: makes so many environments.
-        frame: what one of them gives.
+        frame: what one of them gives, perhaps `Masked`.
         agent: what is trained.
         hp: the numbers of each cell.
         seeds: of each cell.
@@ -107,7 +107,7 @@ class ParallelOnHost:
     def __init__(
         self,
         make_envs: Callable[[int], HostEnvs],
-        frame: jax.ShapeDtypeStruct,
+        frame: Any,
         agent: Agent,
         hp: HParams,
         seeds: list[int],
@@ -237,11 +237,11 @@ class ParallelOnHost:
         for t, Z in ends.items():
             cut = np.asarray(steps[t].truncated)
             Z_next[:, t][cut] = Z[cut]
-        columns: list[Any] = [np.stack(x, 1) for x in zip(*steps, strict=True)]
+        columns: list[Any] = [stacked(x, 1) for x in zip(*steps, strict=True)]
         return Played(*columns), Z_next
 
-    def _of_cells(self, x: np.ndarray) -> np.ndarray:
-        return x.reshape(len(self.seeds), self.shape.envs, *x.shape[1:])
+    def _of_cells(self, seen: Any) -> Any:
+        return in_cells(seen, len(self.seeds))
 
     def _close_period(self, state: State, loss: Float[np.ndarray, "cells"]) -> Metrics:
         observation = self._of_cells(state.frames.current)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from tsallax import policies
 from tsallax.agents import Agent, AgentState
 from tsallax.learners import epsilon_at, spans
 from tsallax.operators.returns import lambda_returns
 from tsallax.operators.targets import action_values
-from tsallax.types import Bootstrap, HParams
+from tsallax.types import Bootstrap, HParams, Seen, allowed_at
 
 
 class Rollouts(NamedTuple):
@@ -42,7 +42,7 @@ class Rollouts(NamedTuple):
 class Played(NamedTuple):
     """What one step of all environments gave; of a rollout, with a leading axis of T steps."""
 
-    observation: Shaped[Array, "..."]
+    observation: Seen
     Z: Float[Array, "..."]  # of the network that played
     action: Int[Array, "*T envs"]
     reward: Float[Array, "*T envs"]
@@ -59,7 +59,7 @@ def plan(rollouts: Rollouts, done: int) -> Iterator[int]:
 def act(
     agent: Agent,
     state: AgentState,
-    observation: Shaped[Array, "envs ..."],
+    observation: Seen,
     step: Int[Array, ""],
     hp: HParams,
     key: PRNGKeyArray,
@@ -67,7 +67,8 @@ def act(
     """An action for every environment, and the network's output."""
     Z = agent.atoms(state.params, observation)
     pi = jax.vmap(agent.behaviour, (0, None))(jax.vmap(action_values)(Z), hp)
-    return policies.sample(key, policies.epsilon_greedy(pi, epsilon_at(step, hp))), Z
+    mixed = policies.epsilon_greedy(pi, epsilon_at(step, hp), allowed_at(observation))
+    return policies.sample(key, mixed), Z
 
 
 def returns(

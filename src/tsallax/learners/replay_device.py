@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from tsallax.agents import AgentState
 from tsallax.learners import (
@@ -38,7 +38,7 @@ from tsallax.replay.priorities import (
     renew,
 )
 from tsallax.replay.ring import Ring, cache_target_values
-from tsallax.types import Environment, HParams, Segment, Transition
+from tsallax.types import Environment, HParams, Seen, Segment, Transition
 
 Count: TypeAlias = int | Int[Array, ""]
 
@@ -50,7 +50,7 @@ class State(NamedTuple):
     agent: AgentState
     replay: Any
     env: Any
-    observation: Shaped[Array, "..."]
+    observation: Seen
     episodes: Episodes
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
     key: PRNGKeyArray

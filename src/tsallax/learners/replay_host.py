@@ -38,7 +38,7 @@ from tsallax.networks import Params
 from tsallax.replay.host import HostRing, tables
 from tsallax.storage import reader, tensors
 from tsallax.storage.tensors import Spec
-from tsallax.types import HParams
+from tsallax.types import HParams, allowed_at, bare
 
 
 @dataclass
@@ -71,7 +71,7 @@ class ReplayOnHost:
 
     Args:
         make_envs: makes so many environments.
-        frame: what one of them gives.
+        frame: what one of them gives, perhaps `Masked`.
         agent: what is trained.
         hp: the numbers of each cell.
         seeds: of each cell.
@@ -84,7 +84,7 @@ class ReplayOnHost:
     def __init__(
         self,
         make_envs: Callable[[int], HostEnvs],
-        frame: jax.ShapeDtypeStruct,
+        frame: Any,
         agent: AnyAgent,
         hp: HParams,
         seeds: list[int],
@@ -93,9 +93,13 @@ class ReplayOnHost:
         stack: int = 0,
         apart: bool = False,
     ):
-        self.make_envs, self.frame, self.hp, self.seeds = make_envs, frame, hp, seeds
+        self.make_envs, self.frame, self.hp, self.seeds = make_envs, bare(frame), hp, seeds
         self.agent = agent
-        self.dimensions = agent.dimensions if isinstance(agent, ActorAgent) else None
+        self.kept: dict[str, Any] = {
+            "dimensions": agent.dimensions if isinstance(agent, ActorAgent) else None,
+            "masks": 0 if allowed_at(frame) is None else allowed_at(frame).shape[0],
+            "prioritised": schedule.prioritised,
+        }
         self.schedule, self.buffer, self.stack = schedule, buffer, stack
         self.programs = make_programs(agent, hp, seeds, apart=apart or len(seeds) == 1)
 
@@ -114,8 +118,8 @@ class ReplayOnHost:
 
     def _blank(self) -> State:
         cells = len(self.seeds)
-        kept = self.buffer, self.frame.shape, self.frame.dtype, self.stack
-        ring = HostRing(cells, *kept, self.dimensions, self.schedule.prioritised)
+        frame = self.frame.shape, self.frame.dtype
+        ring = HostRing(cells, self.buffer, *frame, self.stack, **self.kept)
         zeros = np.zeros(cells, int)
         return State(zeros, self.programs, self.programs.init(), ring, Episodes(cells), zeros - 1)
 
@@ -135,8 +139,7 @@ class ReplayOnHost:
         if not isinstance(used, int) or not 0 < used <= most:
             raise ValueError(f"the replay has {most:,} slots, not {used!r}")
         cells = len(self.seeds)
-        frame, prioritised = self.frame, self.schedule.prioritised
-        replay = tables(cells, used, frame.shape, frame.dtype, self.dimensions, prioritised)
+        replay = tables(cells, used, self.frame.shape, self.frame.dtype, **self.kept)
         agent = jax.eval_shape(lambda: self.programs.stack(self.programs.init()))
         return {
             **{name: Spec((cells,), np.int64) for name in ("step", "diverged")},
@@ -191,7 +194,7 @@ class ReplayOnHost:
         cells, held = len(self.seeds), self.programs.unstack(params)
         envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
-            if self.dimensions is None:
+            if self.kept["dimensions"] is None:
                 act = by_policy(partial(self.programs.policy, held))
             else:
                 act = partial(self.programs.choose, held)

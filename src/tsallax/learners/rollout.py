@@ -16,18 +16,18 @@ from tsallax.agents.actor_critic import ActorAgent
 from tsallax.envs.actions import nobody
 from tsallax.envs.host import HostEnvs
 from tsallax.learners import AnyAgent
-from tsallax.learners.host import FrameStack
+from tsallax.learners.host import FrameStack, chosen_rows, in_cells
 from tsallax.networks import Params
 from tsallax.policies import sample
-from tsallax.types import Box, Environment, HParams
+from tsallax.types import Box, Environment, HParams, Seen
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
 SEATS = 16  # environments on the host that an evaluation plays at once, or one for each cell
 
-# From observations to action values and the policy, on the host: (* ...) to two of (*, A).
-HostPolicy = Callable[[Shaped[np.ndarray, "..."]], tuple[Any, Any]]
+# From observations, which may be `Masked`, to action values and the policy: (* ...) to two (*, A).
+HostPolicy = Callable[[Any], tuple[Any, Any]]
 # From observations and numbers of [0, 1) to actions: (observations, uniform, greedy).
-HostActing = Callable[[Shaped[np.ndarray, "..."], Any, bool], Any]
+HostActing = Callable[[Any, Any, bool], Any]
 
 
 class Moment(NamedTuple):
@@ -37,7 +37,7 @@ class Moment(NamedTuple):
     step: int  # of the episode, 0 at its start
     total: float  # the return so far
     action: int | Float[np.ndarray, "D"] | None  # none when the episode is over
-    Q: Float[np.ndarray, "A"]  # or of the centre alone
+    Q: Float[np.ndarray, "A"]  # -inf where it is not allowed; or of the centre alone
     pi: Float[np.ndarray, "A *points"]  # or a density in each dimension, at points of [-1, 1]
     episode: int = 1
 
@@ -75,7 +75,7 @@ def advance(
 def _choose(
     agent: AnyAgent,
     params: Params,
-    observation: Shaped[Array, "..."],
+    observation: Seen,
     hp: HParams,
     key: PRNGKeyArray,
     greedy: bool,
@@ -199,7 +199,7 @@ def evaluate_host(
     going = np.ones(envs.count, bool)
     found, failed = np.full((cells, episodes), np.nan), np.full(cells, episodes)
     while going.any():
-        seen = frames.current.reshape(cells, -1, *frames.current.shape[1:])
+        seen = in_cells(frames.current, cells)
         draws = np.array([uniform(own, envs.action_box) for own in random])
         taken = np.asarray(act(seen, draws.reshape(cells, -1, *draws.shape[1:]), greedy))
         taken = taken.reshape(envs.count, *taken.shape[2:])
@@ -222,10 +222,7 @@ def evaluate_host(
                 random[i] = np.random.default_rng([seed, number[i]])
         observation = moves.observation
         if any(start is not None for start in starts):
-            fresh = over & going
-            observation = np.where(
-                fresh.reshape(-1, *(1,) * (observation.ndim - 1)), envs.reset(starts), observation
-            )
+            observation = chosen_rows(over & going, envs.reset(starts), observation)
         frames.push(observation, over)
     return np.where(np.arange(episodes) < failed[:, None], found, np.nan)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from tsallax.networks.products import hidden_again, product, to_one
 
@@ -16,7 +16,7 @@ Params = Any
 
 class Network(NamedTuple):
     init: Callable[[PRNGKeyArray], Params]
-    apply: Callable[[Params, Shaped[Array, "..."]], Float[Array, "A *N"]]
+    apply: Callable[[Params, Any], Float[Array, "A *N"]]  # of one observation
 
 
 class Dense(NamedTuple):

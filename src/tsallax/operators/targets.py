@@ -14,7 +14,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from tsallax.policies.closed import greedy, q_log, shannon_entropy, softmax, tsallis_entropy
+from tsallax.policies.closed import (
+    greedy,
+    is_ruled_out,
+    q_log,
+    shannon_entropy,
+    softmax,
+    tsallis_entropy,
+)
 from tsallax.types import Bootstrap, HParams, Number, Policy
 
 
@@ -59,7 +66,8 @@ def log_mean_exp(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
 
 
 def _log_actions(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
-    return hp.alpha * jnp.log(Q.shape[0])
+    """`alpha ln A`, where A counts the actions that are allowed."""
+    return hp.alpha * jnp.log(jnp.sum(~is_ruled_out(Q), dtype=Q.dtype))
 
 
 # The value at s'. -------------------------------------------------------------------------------

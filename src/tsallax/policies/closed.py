@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from tsallax.types import Number
+from tsallax.types import RULED_OUT, HParams, Number, Policy
 
 
 def greedy(Q: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
@@ -69,10 +69,33 @@ def normalise(
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
-def epsilon_greedy(pi: Float[Array, "*batch A"], epsilon: Number) -> Float[Array, "*batch A"]:
-    """`(1 - epsilon) pi + epsilon/A`."""
+def epsilon_greedy(
+    pi: Float[Array, "*batch A"], epsilon: Number, allowed: Bool[Array, "*batch A"] | None = None
+) -> Float[Array, "*batch A"]:
+    """`(1 - epsilon) pi + epsilon/A`, where A counts the actions that are `allowed`."""
     epsilon = jnp.broadcast_to(jnp.asarray(epsilon, pi.dtype), pi.shape[:-1])[..., None]
-    return (1 - epsilon) * pi + epsilon / pi.shape[-1]
+    if allowed is None:
+        return (1 - epsilon) * pi + epsilon / pi.shape[-1]
+    return (1 - epsilon) * pi + epsilon * allowed / jnp.sum(allowed, -1, keepdims=True)
+
+
+def is_ruled_out(Q: Float[Array, "*batch A"]) -> Bool[Array, "*batch A"]:
+    """Whether an action is not allowed; half of `RULED_OUT`, as the mean of atoms is rounded."""
+    return Q <= RULED_OUT / 2
+
+
+def rule_out(Q: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
+    """-inf for an action that is not allowed, to which every policy gives exactly 0."""
+    return jnp.where(is_ruled_out(Q), -jnp.inf, Q)
+
+
+def ruling_out(policy: Policy) -> Policy:
+    """The same policy of action values that may be `RULED_OUT`."""
+
+    def over_allowed(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
+        return policy(rule_out(Q), hp)
+
+    return over_allowed
 
 
 def sample(key: PRNGKeyArray, pi: Float[Array, "*batch A"]) -> Int[Array, "*batch"]:

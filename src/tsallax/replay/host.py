@@ -8,11 +8,12 @@ no transition starts; a draw that hits one is drawn again.
 from collections.abc import Iterable
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tsallax.replay.host_priorities import HostPriorities
-from tsallax.types import Segment, Transition
+from tsallax.types import Masked, Seen, Segment, Transition, allowed_at, bare, stacked
 
 
 def tables(
@@ -21,6 +22,7 @@ def tables(
     shape: tuple[int, ...],
     dtype: Any,
     dimensions: int | None = None,
+    masks: int = 0,
     prioritised: bool = False,
 ) -> dict[str, tuple[tuple[int, ...], Any]]:
     """Shapes and types of what a ring of so many slots keeps."""
@@ -29,6 +31,7 @@ def tables(
     own = {"leaves": (one, np.float32), "largest": ((cells,), np.float32)} if prioritised else {}
     return {
         "frames": ((*one, *shape), dtype),
+        **({"allowed": ((*one, masks), bool)} if masks else {}),  # which actions, of each frame
         "first": (one, bool),  # an episode starts here
         "starts": (one, bool),  # a transition starts here
         "actions": actions,
@@ -51,6 +54,7 @@ class HostRing:
         dtype: of one frame.
         stack: how many frames make an observation, on a leading axis; 0 is a frame as it is.
         dimensions: of an action; None for an index.
+        masks: how many actions a mask is of; 0 if observations have none.
         prioritised: keep priorities, to draw by them.
     """
 
@@ -62,14 +66,17 @@ class HostRing:
         dtype: Any,
         stack: int,
         dimensions: int | None = None,
+        masks: int = 0,
         prioritised: bool = False,
     ):
         self.capacity, self.stack, self.window = capacity, stack, max(stack, 1)
+        self.masks = masks
         self.slots = (
             capacity + self.window
         )  # the newest observation, and what the oldest stack needs
-        kept = tables(cells, self.slots, shape, dtype, dimensions)
+        kept = tables(cells, self.slots, shape, dtype, dimensions, masks)
         own: dict[str, Any] = {name: np.zeros(*x) for name, x in kept.items()}
+        self.allowed = own.get("allowed")
         self.frames, self.first, self.starts = own["frames"], own["first"], own["starts"]
         self.actions, self.rewards = own["actions"], own["rewards"]
         self.terminated, self.filled = own["terminated"], own["filled"]
@@ -83,7 +90,7 @@ class HostRing:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that is in it, without the slots that were never used."""
-        own = {name: getattr(self, name) for name in tables(1, 1, (), bool)}
+        own = {name: getattr(self, name) for name in tables(1, 1, (), bool, None, self.masks)}
         if self.priorities is not None:
             own |= {"leaves": self.priorities.leaves, "largest": self.priorities.largest}
         used = {n: np.ascontiguousarray(x[:, : self.used]) for n, x in own.items() if x.ndim > 1}
@@ -101,15 +108,13 @@ class HostRing:
         if self.priorities is not None:
             self.priorities.fill(arrays["leaves"], arrays["largest"])
 
-    def restart(
-        self, cells: Bool[np.ndarray, "cells"], observation: Shaped[np.ndarray, "cells ..."]
-    ) -> None:
+    def restart(self, cells: Bool[np.ndarray, "cells"], observation: Seen) -> None:
         """Go on in new episodes; the observation that was to be acted on stays a next one."""
         self._push(cells, observation, np.ones_like(cells))
 
-    def begin(self, observation: Shaped[np.ndarray, "cells ..."]) -> None:
+    def begin(self, observation: Seen) -> None:
         """The first observation of every cell."""
-        every = np.ones(len(observation), bool)
+        every = np.ones(len(self.newest), bool)
         self._push(every, observation, every)
 
     def add(
@@ -120,8 +125,8 @@ class HostRing:
         terminated: Bool[np.ndarray, "cells"],
         cut: Bool[np.ndarray, "cells"],
         over: Bool[np.ndarray, "cells"],
-        final: Shaped[np.ndarray, "cells ..."],
-        observation: Shaped[np.ndarray, "cells ..."],
+        final: Seen,
+        observation: Seen,
     ) -> None:
         """One step of the `cells` that are alive; `cut` are truncated, not terminated."""
         rows = np.flatnonzero(cells)
@@ -138,15 +143,20 @@ class HostRing:
         rows = np.flatnonzero(cells)
         self.newest[rows] = (self.newest[rows] + 1) % self.slots
         at = rows, self.newest[rows]
-        self.frames[at], self.first[at], self.starts[at] = frames[rows], first[rows], False
+        self.frames[at], self.first[at], self.starts[at] = bare(frames)[rows], first[rows], False
+        if self.allowed is not None:
+            self.allowed[at] = allowed_at(frames)[rows]
         self.filled[rows] = np.minimum(self.filled[rows] + 1, self.slots)
         if self.priorities is not None:  # the oldest stack reaches into the newest frames now
             self.priorities.put(rows, (self.newest[rows] + self.window - 1) % self.slots, 0)
 
-    def current(self) -> Shaped[np.ndarray, "cells ..."]:
+    def current(self) -> Seen:
         """What each cell acts on: seen just as it will be replayed."""
         cells = range(len(self.newest))
-        return np.concatenate([self._observations(i, self.newest[i : i + 1]) for i in cells])
+        each = [self._observations(i, self.newest[i : i + 1]) for i in cells]
+        if self.allowed is None:
+            return np.concatenate(each)
+        return Masked(*map(np.concatenate, zip(*each, strict=True)))
 
     def sample(self, draws: list[np.random.Generator], batch: int) -> Transition:
         """`batch` transitions of each cell, uniformly with replacement."""
@@ -201,7 +211,7 @@ class HostRing:
         ending = np.argmax(np.concatenate([cut[:, :-1], np.ones_like(cut[:, :1])], 1), 1)
         seen = self._observations(cell, steps.ravel())
         return (
-            seen.reshape(*steps.shape, *seen.shape[1:]),
+            jax.tree.map(lambda x: x.reshape(*steps.shape, *x.shape[1:]), seen),
             self.actions[cell, steps],
             self.rewards[cell, steps],
             self.terminated[cell, steps],
@@ -209,7 +219,13 @@ class HostRing:
             self._observations(cell, following[np.arange(len(at)), ending]),
         )
 
-    def _observations(self, cell: int, at: Int[np.ndarray, "n"]) -> Shaped[np.ndarray, "n ..."]:
+    def _observations(self, cell: int, at: Int[np.ndarray, "n"]) -> Any:
+        """What was seen in these slots, with its masks if there are any."""
+        if self.allowed is None:
+            return self._stacks(cell, at)
+        return Masked(self._stacks(cell, at), self.allowed[cell, at])
+
+    def _stacks(self, cell: int, at: Int[np.ndarray, "n"]) -> Shaped[np.ndarray, "n ..."]:
         """The frames in these slots; a stack is zero where it reaches before its episode."""
         if not self.stack:
             return self.frames[cell, at]
@@ -221,4 +237,4 @@ class HostRing:
 
 
 def _stacked(cells: Iterable[tuple[Any, ...]]) -> list[Any]:
-    return [np.stack(column) for column in zip(*cells, strict=True)]
+    return [stacked(column) for column in zip(*cells, strict=True)]

@@ -11,25 +11,25 @@ through the network once, in large batches; those that are stored meanwhile foll
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from tsallax.types import Segment, Transition
+from tsallax.types import Seen, Segment, Transition
 
 # Observations per pass: enough for the full speed of a product, few enough for the cache.
 ROWS = 128
 
 
 class State(NamedTuple):
-    observations: Shaped[Array, "slots ..."]
+    observations: Seen
     actions: Shaped[Array, "slots ..."]  # indices as bytes, or vectors of float32
     rewards: Float[Array, "slots"]
     terminated: Bool[Array, "slots"]
     final: Int[Array, "slots"]  # where its final observation stands, or -1
-    finals: Shaped[Array, "finals ..."]
+    finals: Seen
     truncations: Int[Array, ""]  # so far
     added: Int[Array, ""]  # transitions so far
 
@@ -53,7 +53,7 @@ class Ring(NamedTuple):
     reach: Callable[..., Int[Array, "m"]]  # (slots, n): with the n - 1 after each
     chain: Callable[..., Chain]  # (state, slots, n): n steps in a row from each
     segment: Callable[..., Segment]  # (state, chain, like)
-    look: Callable[..., Shaped[Array, "n ..."]]  # (state, places, like): observations
+    look: Callable[..., Seen]  # (state, places, like): observations
     following: Callable[..., Int[Array, "n"]]  # (state, slots): the places of the next ones
     newest: Callable[..., Int[Array, "n"]]  # (state, steps): places that so many adds will fill
 
@@ -67,15 +67,15 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
     slots = capacity + 1  # the newest transition needs its next observation too
     finals = 0 if time_limit is None else capacity // time_limit + 2
 
-    def init(observation: Shaped[Array, "..."]) -> State:
+    def init(observation: Seen) -> State:
         packed = _pack(observation)
         return State(
-            jnp.zeros((slots, *packed.shape), packed.dtype).at[0].set(packed),
+            jax.tree.map(lambda x: jnp.zeros((slots, *x.shape), x.dtype).at[0].set(x), packed),
             jnp.zeros(slots, jnp.int8) if indices else jnp.zeros((slots, dimensions), jnp.float32),
             jnp.zeros(slots, jnp.float32),
             jnp.zeros(slots, bool),
             jnp.full(slots if finals else 0, -1, jnp.int32),
-            jnp.zeros((finals, *packed.shape), packed.dtype),
+            jax.tree.map(lambda x: jnp.zeros((finals, *x.shape), x.dtype), packed),
             jnp.zeros((), jnp.int32),
             jnp.zeros((), jnp.int32),
         )
@@ -86,8 +86,8 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         reward: Float[Array, ""],
         terminated: Bool[Array, ""],
         truncated: Bool[Array, ""],
-        final_observation: Shaped[Array, "..."],
-        next_observation: Shaped[Array, "..."],
+        final_observation: Seen,
+        next_observation: Seen,
     ) -> State:
         """One step: `next_observation` is where the agent acts next, after a reset if need be."""
         i, before = state.added % slots, state.truncations
@@ -118,27 +118,26 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
             return after
         return jnp.where(state.final[i] >= 0, slots + state.final[i], after)
 
-    def look(
-        state: State, places: Int[Array, "n"], like: Shaped[Array, "..."]
-    ) -> Shaped[Array, "n ..."]:
-        found = state.observations[jnp.minimum(places, slots - 1)]
-        if finals:
-            aside = (places >= slots).reshape(-1, *(1,) * (found.ndim - 1))
-            found = jnp.where(aside, state.finals[jnp.maximum(places - slots, 0)], found)
-        return _unpack(found, like)
+    def look(state: State, places: Int[Array, "n"], like: Seen) -> Seen:
+        def find(stored: Array, ends: Array) -> Array:
+            found = stored[jnp.minimum(places, slots - 1)]
+            if finals:
+                aside = (places >= slots).reshape(-1, *(1,) * (found.ndim - 1))
+                found = jnp.where(aside, ends[jnp.maximum(places - slots, 0)], found)
+            return found
 
-    def take(state: State, i: Int[Array, "batch"], like: Shaped[Array, "..."]) -> Transition:
+        return _unpack(jax.tree.map(find, state.observations, state.finals), like)
+
+    def take(state: State, i: Int[Array, "batch"], like: Seen) -> Transition:
         return Transition(
-            _unpack(state.observations[i], like),
+            _unpack(jax.tree.map(lambda x: x[i], state.observations), like),
             state.actions[i].astype(jnp.int32) if indices else state.actions[i],
             state.rewards[i],
             state.terminated[i],
             look(state, following(state, i), like),
         )
 
-    def sample(
-        state: State, key: PRNGKeyArray, batch: int, like: Shaped[Array, "..."]
-    ) -> Transition:
+    def sample(state: State, key: PRNGKeyArray, batch: int, like: Seen) -> Transition:
         """`batch` transitions; `like` is an observation's shape."""
         return take(state, draw(key, batch, state.added), like)
 
@@ -154,14 +153,11 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         ending = jnp.argmax(cut.at[:, -1].set(True), 1)
         return Chain(at, cut, following(state, at[jnp.arange(len(i)), ending]))
 
-    def segment(state: State, chain: Chain, like: Shaped[Array, "..."]) -> Segment:
+    def segment(state: State, chain: Chain, like: Seen) -> Segment:
         at = chain.slots.ravel()
-
-        def rows(x):
-            return x.reshape(*chain.slots.shape, *x.shape[1:])
-
+        seen = _unpack(jax.tree.map(lambda x: x[at], state.observations), like)
         return Segment(
-            rows(_unpack(state.observations[at], like)),
+            jax.tree.map(lambda x: x.reshape(*chain.slots.shape, *x.shape[1:]), seen),
             state.actions[chain.slots].astype(jnp.int32),
             state.rewards[chain.slots],
             state.terminated[chain.slots],
@@ -184,8 +180,8 @@ def cache_target_values(
     ring: Ring,
     state: State,
     drawn: Int[Array, "n"],
-    apply: Callable[[Shaped[Array, "rows ..."]], Float[Array, "rows A *N"]],
-    like: Shaped[Array, "..."],
+    apply: Callable[[Seen], Float[Array, "rows A *N"]],
+    like: Seen,
     largest: Callable[[Int[Array, ""]], Int[Array, ""]],
 ) -> Float[Array, "places A *N"]:
     """The target network's values at both ends of the transitions that a period will draw.
@@ -201,8 +197,9 @@ def cache_target_values(
         largest: of a number over all cells, which leave the loop together.
     """
     wanted, count = distinct(jnp.append(drawn, ring.following(state, drawn)))
-    places = state.observations.shape[0] + state.finals.shape[0]
-    row = jax.eval_shape(apply, jax.ShapeDtypeStruct((1, *like.shape), like.dtype))
+    places = sum(len(jax.tree.leaves(x)[0]) for x in (state.observations, state.finals))
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), like)
+    row = jax.eval_shape(apply, one)
 
     def pass_through(i, values):
         at = jax.lax.dynamic_slice_in_dim(wanted, i * ROWS, ROWS)
@@ -221,18 +218,26 @@ def distinct(numbers: Int[Array, "n"]) -> tuple[Int[Array, "m"], Int[Array, ""]]
     return jnp.full(padded, ordered[-1]).at[place].set(ordered), place[-1] + 1
 
 
-def _put(array: Array, i: Int[Array, ""], value: Array) -> Array:
-    return jax.lax.dynamic_update_index_in_dim(array, value, i, 0)
+def _put(tree: Any, i: Int[Array, ""], value: Any) -> Any:
+    return jax.tree.map(
+        lambda x, new: jax.lax.dynamic_update_index_in_dim(x, new, i, 0), tree, value
+    )
 
 
-def _pack(observation: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
-    if observation.dtype != jnp.bool_:
-        return observation
-    return jnp.packbits(observation.reshape(-1))
+def _pack(observation: Any) -> Any:
+    """An observation, or each part of a `Masked` one; so for the others here."""
+
+    def pack(x: Array) -> Array:
+        return jnp.packbits(x.reshape(-1)) if x.dtype == jnp.bool_ else x
+
+    return jax.tree.map(pack, observation)
 
 
-def _unpack(packed: Shaped[Array, "..."], like: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
-    if like.dtype != jnp.bool_:
-        return packed
-    bits = jnp.unpackbits(packed, -1, count=like.size)
-    return bits.reshape(packed.shape[0], *like.shape).astype(bool)
+def _unpack(packed: Any, like: Any) -> Any:
+    def unpack(x: Array, like: Array) -> Array:
+        if like.dtype != jnp.bool_:
+            return x
+        bits = jnp.unpackbits(x, -1, count=like.size)
+        return bits.reshape(x.shape[0], *like.shape).astype(bool)
+
+    return jax.tree.map(unpack, packed, like)

@@ -17,6 +17,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 from tsallax.learners.rollout import Moment
 from tsallax.report.curves import PALETTE
 from tsallax.report.density import strip
+from tsallax.report.moment_words import is_allowed, percent, summary, value
 from tsallax.spelling import install
 from tsallax.storage.files import Directory
 
@@ -64,32 +65,6 @@ def enlarge(picture: Frame) -> Frame:
     height, width = picture.shape[:2]
     times = max(1, min(MAX_PICTURE[0] // height, MAX_PICTURE[1] // width))
     return picture.repeat(times, 1).repeat(times, 0)
-
-
-def summary(moment: Moment) -> str:
-    """The line on top: where the episode is, and how sparse the policy is."""
-    episode = f"episode {moment.episode}  ·  " if moment.episode > 1 else ""
-    line = f"{episode}step {moment.step:,}  ·  return {number(moment.total)}  ·  "
-    if moment.action is None:
-        return line + "the episode is over"
-    of = len(moment.pi) if moment.pi.ndim == 1 else f"{moment.pi.size} shown"
-    return line + f"{int(np.sum(moment.pi == 0))} of {of} actions ruled out"
-
-
-def number(x: float) -> str:
-    return f"{x:,.1f}".removesuffix(".0")
-
-
-def percent(p: float) -> str:
-    """In percent; never rounded to 0 or 100 unless it is exactly that."""
-    if 0 < p < 0.001:
-        return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < p < 1 else f"{100 * p:.1f} %"
-
-
-def value(moment: Moment, a: int) -> str:
-    """Q of one action, with as many decimals as the others."""
-    return f"{moment.Q[a]:.{3 if np.abs(moment.Q).max() < 100 else 1}f}"
 
 
 def _header(moment: Moment, title: str, width: int) -> Frame:
@@ -142,8 +117,9 @@ def _row(
         end = MARK + _font(TEXT).getlength(name)
         draw.line((MARK - 3, middle + 1, end + 3, middle + 1), INK)
         _hatch(draw, track)
-        draw.rectangle((bar + BAR // 2 - 36, middle - 8, bar + BAR // 2 + 36, middle + 8), PAPER)
-        _text(draw, bar + BAR // 2, middle, "ruled out", SMALL, INK, "mm")
+        draw.rectangle((bar + BAR // 2 - 40, middle - 8, bar + BAR // 2 + 40, middle + 8), PAPER)
+        word = "ruled out" if is_allowed(moment, a) else "not allowed"
+        _text(draw, bar + BAR // 2, middle, word, SMALL, INK, "mm")
         _text(draw, right, middle, "0", TEXT, DIM, "rm")
     else:
         if p > 0:  # NaN has no bar

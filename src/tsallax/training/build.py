@@ -12,9 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from tsallax import envs
-from tsallax.agents import make_agent
-from tsallax.agents.actor_critic import ActorAgent, make_actor_critic
-from tsallax.agents.discrete_actor import make_discrete_actor
 from tsallax.learners import (
     AnyAgent,
     Learner,
@@ -24,26 +21,22 @@ from tsallax.learners import (
     replay_device,
 )
 from tsallax.learners.device import DeviceLearner, check_devices
-from tsallax.networks.dense import Network, is_image, make_network, mlp, output_shape
+from tsallax.networks.dense import Network
 from tsallax.operators.table import (
-    ACTOR_CRITICS,
-    ALGORITHMS,
-    get_algorithm,
     get_row,
     make_hparams,
 )
 from tsallax.replay.ring import make_ring
 from tsallax.storage.tensors import header
+from tsallax.training.build_agent import agent_of, check_actions, clips_gradient, closed_q
 from tsallax.training.config import (
-    CLOSED,
     NUMBERS,
     Config,
-    agent_kind,
     grid,
     in_effect,
     varied,
 )
-from tsallax.types import Box, Environment, HParams, Number
+from tsallax.types import Box, Environment, HParams
 
 MOST_ACTIONS = 128  # the ring on the device stores one in a byte
 
@@ -66,7 +59,7 @@ class Run(NamedTuple):
     learner: Learner
     agent: AnyAgent
     hp: HParams
-    observation: jax.ShapeDtypeStruct
+    observation: Any  # its shape and type, those of a `Masked` one if it comes with a mask
     action_box: Box | None = None  # of continuous actions
 
     @property
@@ -79,6 +72,7 @@ def make_run(
     network: Network | None = None,
     devices: int = 1,
     beside: Sequence[Config] = (),
+    env: Any = None,
 ) -> Run:
     """Build the learner of a resolved configuration.
 
@@ -87,7 +81,9 @@ def make_run(
         network: a user's own pair, if it is not the configuration's.
         devices: of this host, among which the cells of a compiled run are shared out.
         beside: configurations that differ in numbers alone, whose cells follow in the same program.
+        env: a user's own environment, if it is not the configuration's (`envs.own`).
     """
+    envs.check_own(config.env, env)
     each = [(one, make_cells(one)) for one in (config, *beside)]
     cells = [cell for _, own in each for cell in own]
     hp = jax.tree.map(lambda *x: jnp.concatenate(x), *(stack_hparams(*one) for one in each))
@@ -96,16 +92,22 @@ def make_run(
         make = _on_device
     else:
         from tsallax.training.build_host import make_on_host as make
-    learner, agent, observation, box = make(config, hp, seeds, network, devices)
+    learner, agent, observation, box = make(config, hp, seeds, network, devices, env)
     return Run(config, cells, learner, agent, hp, observation, box)
 
 
 def _on_device(
-    config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
+    config: Config,
+    hp: HParams,
+    seeds: list[int],
+    network: Network | None,
+    devices: int,
+    own: Environment | None,
 ):
     check_devices(len(seeds), devices)
     names = envs.CONSTRUCTORS.get(config.env), *filter(callable, get_row(config.algo))
-    env, observation, agent, loop = _device_parts(shape_of(config), closed_q(hp.q), network, names)
+    shape = shape_of(config)
+    env, observation, agent, loop = _device_parts(shape, closed_q(hp.q), network, own, names)
     if config.learner == "parallel":
         periods = partial(parallel_update.plan, rollouts_of(config))
     else:
@@ -117,15 +119,21 @@ def _on_device(
 
 @lru_cache(maxsize=32)
 def _device_parts(
-    config: Config, q: float | None, network: Network | None, names: tuple[Any, ...]
-) -> tuple[Environment, jax.ShapeDtypeStruct, Any, Any]:
+    config: Config,
+    q: float | None,
+    network: Network | None,
+    own: Environment | None,
+    names: tuple[Any, ...],
+) -> tuple[Environment, Any, Any, Any]:
     """What runs of the same shape share, so that one process compiles it once.
 
     `names` is what the names of the configuration stand for: in a notebook that may change.
     """
     del names
-    env = envs.with_unit_actions(envs.make(config.env, **config.env_options))
-    check_actions(config.algo, env.id, env.action_box)
+    if own and config.env_options:
+        raise ValueError(f"{config.env} has no option {', '.join(config.env_options)}")
+    env = envs.ready(own or envs.make(config.env, **config.env_options))
+    check_actions(config, env.id, env.action_box)
     if env.num_actions > MOST_ACTIONS:
         raise ValueError(f"{env.id} has {env.num_actions} actions; {MOST_ACTIONS} can be stored")
     observation = jax.eval_shape(lambda key: env.observe(env.reset(key)), jax.random.key(0))
@@ -172,97 +180,6 @@ def shape_of(config: Config) -> Config:
     own["max_grad_norm"] = (1.0 if clips_gradient(config) else math.inf,)
     own |= {"tau": None} if config.tau is None else {}
     return replace(config, **{**dict.fromkeys(NUMBERS, ()), **own})
-
-
-def clips_gradient(config: Config) -> bool:
-    return any(map(math.isfinite, config.max_grad_norm or ()))
-
-
-def closed_q(q: Number) -> float | None:
-    """The q of all cells, if they share one for which the policy has a closed form."""
-    found = set(np.atleast_1d(np.asarray(q)).tolist())
-    return found.pop() if len(found) == 1 and found <= CLOSED else None
-
-
-def agent_of(
-    config: Config,
-    q: float | None,
-    observation: jax.ShapeDtypeStruct,
-    num_actions: int,
-    network: Network | None,
-) -> tuple[Any, tuple[int, ...]]:
-    """The agent, and the shape of its network's output."""
-    if agent_kind(config) == "continuous actor":
-        return actor_of(config, observation, num_actions, network), ()
-    if network is None:
-        if config.network == "own":
-            raise ValueError("this run has a network of its own: give it in Python, as `network`")
-        head = (num_actions, *((config.quantiles,) if config.head == "quantile" else ()))
-        network = make_network(
-            config.network,
-            observation.shape,
-            head,
-            config.hidden,
-            stacked=bool(config.stack),
-            layer_norm=config.layer_norm,
-            dueling=bool(config.dueling),
-        )
-    head = output_shape(network, observation)
-    if len(head) not in (1, 2) or head[0] != num_actions:
-        raise ValueError(
-            f"the network's output has the shape {head}; {config.env} needs ({num_actions},), "
-            f"or ({num_actions}, quantiles)"
-        )
-    how = {"q": q, "optimiser": config.optimiser, "optimiser_eps": config.optimiser_eps}
-    if config.actor:
-        if len(head) > 1:
-            raise ValueError(f"{config.algo} has action values, no quantiles: {head}")
-        row, given = ALGORITHMS[ACTOR_CRITICS[config.algo].discrete], config.automatic_alpha
-        agent = make_discrete_actor(network, row, actor=config.actor, automatic_alpha=given, **how)
-        return agent, ()
-    agent = make_agent(
-        network,
-        get_algorithm(config.algo),
-        method=config.policy,
-        loss=config.loss,
-        acting=config.acting,
-        shared_draw=config.sal_draw == "update",
-        clip_gradient=clips_gradient(config),
-        double=bool(config.double),
-        polyak=config.tau is not None,
-        **how,
-    )
-    return agent, head
-
-
-def actor_of(
-    config: Config,
-    observation: jax.ShapeDtypeStruct,
-    dimensions: int,
-    network: Network | None,
-) -> ActorAgent:
-    frame = observation.shape[bool(config.stack) :]
-    if network is not None or is_image(frame, observation.dtype):
-        what = "no network of your own" if network else f"no images {frame}"
-        raise ValueError(f"{config.algo} takes vectors of numbers, and {what}")
-    how = {"hidden": config.hidden, "layer_norm": config.layer_norm}
-    return make_actor_critic(
-        mlp(observation.shape, (2, dimensions), **how),
-        mlp((math.prod(observation.shape) + dimensions,), (1,), **how),
-        ACTOR_CRITICS[config.algo],
-        dimensions,
-        density=config.density,
-        automatic_alpha=config.automatic_alpha,
-        baseline_actions=config.baseline_actions,
-        optimiser=config.optimiser,
-        optimiser_eps=config.optimiser_eps,
-    )
-
-
-def check_actions(algo: str, env_id: str, box: Box | None) -> None:
-    """Refuse an algorithm for the other kind of actions."""
-    if box is not None and algo not in ACTOR_CRITICS:
-        raise ValueError(f"{env_id} has continuous actions: --algo {', '.join(ACTOR_CRITICS)}")
 
 
 def make_cells(config: Config) -> list[Cell]:

@@ -12,31 +12,37 @@ from tsallax.learners.parallel_host import ParallelOnHost
 from tsallax.learners.replay_host import ReplayOnHost
 from tsallax.networks.dense import Network
 from tsallax.operators.table import get_row
-from tsallax.training.build import (
-    agent_of,
-    check_actions,
-    closed_q,
-    rollouts_of,
-    schedule_of,
-    shape_of,
-)
+from tsallax.training.build import rollouts_of, schedule_of, shape_of
+from tsallax.training.build_agent import agent_of, check_actions, closed_q
 from tsallax.training.config import Config
-from tsallax.types import HParams
+from tsallax.types import HParams, Masked, allowed_at, bare
 
 
 def make_on_host(
-    config: Config, hp: HParams, seeds: list[int], network: Network | None, devices: int
+    config: Config,
+    hp: HParams,
+    seeds: list[int],
+    network: Network | None,
+    devices: int,
+    own: Any = None,
 ):
     """The learner, the agent, what it observes and the bounds of its actions."""
     if devices > 1:
         raise ValueError("several devices are for environments that are compiled: `tsallax list`")
-    make_envs = partial(make_host, config.env, timeout=config.env_timeout, **config.env_options)
+    make_envs = partial(
+        own.envs if own else partial(make_host, config.env), timeout=config.env_timeout
+    )
+    make_envs = partial(make_envs, **config.env_options)
     one = make_envs(n=1)
-    box, frame, num_actions = one.action_box, one.observation, len(one.action_names)
+    box = one.action_box
+    check_actions(config, config.env, box)
+    if one.gives_masks():
+        one.close()
+        make_envs = partial(make_envs, masks=True)
+        one = make_envs(n=1)
+    frame, num_actions = one.observation, len(one.action_names)
     one.close()
-    check_actions(config.algo, config.env, box)
-    stack = (config.stack,) if config.stack else ()
-    observation = jax.ShapeDtypeStruct((*stack, *frame.shape), frame.dtype)
+    observation = _stacked(frame, config.stack)
     shape = replace(shape_of(config), env="")  # programs do not depend on it
     names = tuple(filter(callable, get_row(config.algo)))
     agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
@@ -48,6 +54,14 @@ def make_on_host(
     else:
         learner = ReplayOnHost(*given, schedule_of(config), config.buffer, config.stack, apart)
     return learner, agent, observation, box
+
+
+def _stacked(frame: Any, stack: int) -> Any:
+    """An observation of so many frames, if they are stacked; a mask is of the last one."""
+    shown, allowed = bare(frame), allowed_at(frame)
+    axis = (stack,) if stack else ()
+    shown = jax.ShapeDtypeStruct((*axis, *shown.shape), shown.dtype)
+    return shown if allowed is None else Masked(shown, allowed)
 
 
 @lru_cache(maxsize=32)

@@ -175,6 +175,8 @@ class Config:
                         "as it is.", rule=NOT_NEGATIVE)
     env_timeout: float = option("environment", "Seconds a host environment may take for a step; 0 "
                                 "for no limit.", 0.0, NOT_NEGATIVE)
+    one_hot: bool | None = option("environment", "Gymnasium: discrete observations as one-hot "
+                                  "vectors (False).")
     sticky: float | None = option("environment", "Probability of repeating the last action "
                                   "(MinAtar 0.1, Atari 0).", rule=SHARE)
     ramping: bool | None = option("environment", "MinAtar: growing difficulty (True).")
@@ -213,7 +215,7 @@ class Config:
 
     @property
     def env_options(self) -> dict[str, Any]:
-        names = ("sticky", "ramping", "minimal_actions", "time_limit")
+        names = ("one_hot", "sticky", "ramping", "minimal_actions", "time_limit")
         names += ("noop_max", "fire_reset", "episodic_life")
         return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
 
@@ -235,6 +237,7 @@ YOUNGER = (  # than schema 3 of the run folder
     "init_weights",
     "init_cell",
     "tau",
+    "one_hot",
     *ACTOR,
     *OFF,
     *PRIORITIES,

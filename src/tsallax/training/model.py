@@ -15,7 +15,7 @@ from tsallax.learners.rollout import by_policy, draw_actions
 from tsallax.networks import Params
 from tsallax.storage.files import Directory
 from tsallax.training.config import Config
-from tsallax.types import Box, HParams
+from tsallax.types import Box, HParams, Masked, allowed_at, bare
 
 
 class Model:
@@ -25,7 +25,7 @@ class Model:
         agent: the run's.
         params: the cell's own, without a leading axis.
         hp: the cell's own.
-        observation: shape and dtype of one observation.
+        observation: shape and dtype of one observation, which may be `Masked`.
         seed: of the draws from pi.
         action_box: the bounds of continuous actions.
         title: which run it is, for people.
@@ -37,14 +37,15 @@ class Model:
         agent: AnyAgent,
         params: Params,
         hp: HParams,
-        observation: jax.ShapeDtypeStruct,
+        observation: Any,
         seed: int = 0,
         action_box: Box | None = None,
         title: str = "",
         config: Config | None = None,
     ):
         self.agent, self.params, self.hp, self.action_box = agent, params, hp, action_box
-        self._shape, self._dtype = observation.shape, observation.dtype
+        self.observation = observation
+        self._shape, self._dtype = bare(observation).shape, bare(observation).dtype
         self._title, self._config = title, config
         self._random = np.random.default_rng(seed)
         look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
@@ -64,15 +65,37 @@ class Model:
         return f"<p>{escape(repr(self))}</p>"
 
     def policy(
-        self, observation: ArrayLike
+        self, observation: ArrayLike, action_masks: ArrayLike | None = None
     ) -> tuple[Float[np.ndarray, "*batch A"], Float[np.ndarray, "..."]]:
         """Action values and pi, of one observation or of a batch.
+
+        Of an environment with masks, `action_masks` says which actions are allowed there; the
+        others have the value -inf and probability 0.
 
         Of continuous actions, the value of the centre, and densities `(D, points)` over [-1, 1].
         """
         given, batch = self._checked(observation)
-        Q, pi = map(np.asarray, self._look(given))
+        seen = self._masked(given, batch, action_masks)
+        Q, pi = map(np.asarray, self._look(seen))
         return Q.reshape(*batch, *Q.shape[1:]), pi.reshape(*batch, *pi.shape[1:])
+
+    def _masked(self, given: np.ndarray, batch: tuple[int, ...], masks: ArrayLike | None) -> Any:
+        wanted = allowed_at(self.observation)
+        if wanted is None:
+            if masks is not None:
+                raise ValueError("this agent was trained without action masks: it takes none")
+            return given
+        if masks is None:
+            raise ValueError(
+                "this agent was trained with action masks: give action_masks, which actions are "
+                "allowed"
+            )
+        allowed = np.asarray(masks).astype(bool)
+        if allowed.shape != (*batch, *wanted.shape):
+            raise ValueError(f"action_masks here are {(*batch, *wanted.shape)}: {allowed.shape}")
+        if not allowed.any(-1).all():
+            raise ValueError("action_masks must allow an action, and here they allow none")
+        return Masked(given, allowed.reshape(len(given), -1))
 
     def _checked(self, observation: ArrayLike) -> tuple[np.ndarray, tuple[int, ...]]:
         """As a batch, and the axes that it had."""
@@ -92,8 +115,12 @@ class Model:
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
+        action_masks: ArrayLike | None = None,
     ) -> tuple[Shaped[np.ndarray, "..."], Any]:
         """The action, by pi or (`deterministic`) argmax Q, and `state` as it came.
+
+        An agent that was trained with action masks needs those of these observations, by the name
+        that sb3-contrib has for them.
 
         Continuous actions are within the environment's bounds, by pi or at its centre.
 
@@ -102,7 +129,7 @@ class Model:
         del episode_start
         if isinstance(self.agent, ActorAgent):
             return self._continuous(observation, deterministic), state
-        Q, pi = self.policy(observation)
+        Q, pi = self.policy(observation, action_masks)
         if deterministic:
             return np.asarray(np.argmax(Q, -1)), state
         return draw_actions(pi, self._random.random(pi.shape[:-1])), state
@@ -134,6 +161,8 @@ class Model:
 
         if self._config is None:
             raise ValueError("this model has no configuration: load it from a run's folder")
+        if isinstance(self.observation, Masked):
+            raise ValueError("a policy of actions that are not always allowed cannot be exported")
         observation = jax.ShapeDtypeStruct(self._shape, self._dtype)
         data, difference = checked_policy(
             self._config, self.params, self.hp, observation, self.policy

@@ -34,8 +34,31 @@ NAMED = ("tuned", "paper", *PRESETS)
 EVALUATIONS = 20  # of a run that does not say how often
 
 
-def resolve(config: Config) -> Config:
-    """Fill in everything that was not given, and refuse what cannot be run."""
+def resolve(config: Config, shown: Any = None) -> Config:
+    """Fill in everything that was not given, and refuse what cannot be run.
+
+    Args:
+        config: what was given.
+        shown: shape and type of what an environment of the user's own shows, on the host.
+    """
+    try:
+        return _resolved(config, shown)
+    except ValueError as error:
+        refused = error
+    _name_spaces(config)
+    raise refused
+
+
+def _name_spaces(config: Config) -> None:
+    """What an environment takes or shows is told before any other complaint, if it is the cause."""
+    from tsallax import envs
+
+    resolved = config.network is not None
+    if config.env and not resolved and envs.kind_of(envs.canonical(config.env)) == "gymnasium":
+        _shown(config)
+
+
+def _resolved(config: Config, shown: Any) -> Config:
     from tsallax import envs
     from tsallax.operators.table import ActorCritic, get_row
 
@@ -47,12 +70,14 @@ def resolve(config: Config) -> Config:
         raise ValueError(f"{config.algo} learns from a replay: leave --learner parallel out")
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
+    if kind == "own" and config.loop is None:
+        envs.check_own(config.env, None)
     if not isinstance(row, ActorCritic):
-        agent, filling = "value agent", _filling(config, kind)
-    elif _has_box(config.env, kind):
+        agent, filling = "value agent", _filling(config, kind, shown)
+    elif _has_box(config, kind):
         agent, filling = "continuous actor", _actor_filling(config)
     else:
-        agent, filling = "discrete actor", _discrete_filling(config, kind, row.actor)
+        agent, filling = "discrete actor", _discrete_filling(config, kind, row.actor, shown)
     filling |= {name: (value,) for name, value in row.defaults.items()}
     filling["loop"] = "compiled" if kind == "native" else "host"
     if kind != "atari":
@@ -69,22 +94,22 @@ def resolve(config: Config) -> Config:
     return _normal_form(config)
 
 
-def _has_box(env: str, kind: str) -> bool:
+def _has_box(config: Config, kind: str) -> bool:
     """Whether an environment's actions are vectors within bounds."""
     from tsallax import envs
 
     if kind != "gymnasium":
-        return kind == "native" and envs.make(env).action_box is not None
+        return kind == "native" and envs.make(config.env).action_box is not None
     from tsallax.envs.host import make_host
 
-    one = make_host(env, 1)
+    one = make_host(config.env, 1, one_hot=bool(config.one_hot))
     one.close()
     return one.action_box is not None
 
 
-def _discrete_filling(config: Config, kind: str, actor: str) -> dict[str, Any]:
+def _discrete_filling(config: Config, kind: str, actor: str, shown: Any) -> dict[str, Any]:
     """As for a value agent with a replay, and what it does not have."""
-    filling = _filling(dataclasses.replace(config, learner="replay"), kind)
+    filling = _filling(dataclasses.replace(config, learner="replay"), kind, shown)
     return filling | DISCRETE_ACTOR | {"actor": actor}
 
 
@@ -97,7 +122,7 @@ def _actor_filling(config: Config) -> dict[str, Any]:
     return COMMON | ACTOR_CRITIC | own | automatic | {"preset": "tuned", "learner": "replay"}
 
 
-def _filling(config: Config, kind: str) -> dict[str, Any]:
+def _filling(config: Config, kind: str, shown: Any) -> dict[str, Any]:
     """What the preset and the choices say, the preset in effect included."""
     preset = config.preset or ("paper" if config.choices else "tuned")
     games = config.env.startswith("MinAtar/")
@@ -105,7 +130,7 @@ def _filling(config: Config, kind: str) -> dict[str, Any]:
     if preset == "tuned":
         if config.choices:
             raise ValueError(f"the choices {config.choices!r} are for the preset paper, not tuned")
-        return _tuned(config, domain, kind)
+        return _tuned(config, domain, kind, shown)
     domain = domain if preset == "paper" else preset
     filling = COMMON | PRESETS[domain] | {"preset": domain, "choices": "paper"}
     choices = config.choices or "paper"
@@ -115,25 +140,31 @@ def _filling(config: Config, kind: str) -> dict[str, Any]:
     return filling | (PARALLEL[domain] if config.learner == "parallel" else {})
 
 
-def _tuned(config: Config, domain: str, kind: str) -> dict[str, Any]:
+def _tuned(config: Config, domain: str, kind: str, shown: Any) -> dict[str, Any]:
     """By the environment; for one that is not known, by what it shows."""
     image: dict[str, Any] = {}
     if kind == "gymnasium" and config.env not in tuned.TUNED and config.network is None:
-        domain, image = _seen(config.env)
+        shown = _shown(config)
+    if shown is not None:
+        domain, image = _alike(shown.shape, shown.dtype)
     learner, own = tuned.settings(config.env, domain, config.learner)
     filling = COMMON | PRESETS[domain] | silent_choices("paper", domain, "scalar")
     filling |= PARALLEL[domain] if learner == "parallel" else {}
     return filling | image | own | {"preset": "tuned", "learner": learner}
 
 
-def _seen(env: str) -> tuple[str, dict[str, Any]]:
-    """The domain that an environment's observations are alike, and what differs for it."""
+def _shown(config: Config) -> Any:
     from tsallax.envs.host import make_host
+
+    one = make_host(config.env, 1, one_hot=bool(config.one_hot))
+    one.close()
+    return one.observation
+
+
+def _alike(shape: tuple[int, ...], dtype: Any) -> tuple[str, dict[str, Any]]:
+    """The domain that an environment's observations are alike, and what differs for it."""
     from tsallax.networks.dense import is_image
 
-    one = make_host(env, 1)
-    shape, dtype = one.observation.shape, one.observation.dtype
-    one.close()
     if not is_image(shape, dtype):
         return "gym", {}
     small = min(shape[:2]) < tuned.SMALLEST_IMAGE

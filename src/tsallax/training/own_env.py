@@ -1,0 +1,35 @@
+"""A run in an environment that a user hands over in Python, instead of a name."""
+
+from typing import Any
+
+from tsallax.envs.own import Source, own_environment, own_name
+from tsallax.training.config import Config
+from tsallax.training.limits import cells_of
+from tsallax.types import Environment
+
+__all__ = ["Own", "check_copies", "own_environment", "own_settings"]
+
+Own = Environment | Source
+
+
+def own_settings(own: Own, given: dict[str, Any]) -> tuple[str, dict[str, Any], Any]:
+    """Its name, the settings with those that follow from it, and what it shows on the host."""
+    if isinstance(own, Environment):
+        return own_name(own), {**given, "loop": "compiled"}, None
+    settings = {**given, "loop": "host"}
+    if own.size:
+        if given.get("learner") == "replay":
+            raise ValueError(f"{own.name} is a vector: it is for the parallel learner")
+        settings = {"num_envs": own.size, **settings, "learner": "parallel"}
+    one_hot = bool(given.get("one_hot"))
+    shown = own.sight(one_hot).frame if given.get("network") is None else None
+    return own_name(own), settings, shown
+
+
+def check_copies(own: Own | None, config: Config) -> None:
+    """Refuse a run that needs several of an environment of which there is only this one."""
+    if not isinstance(own, Source):
+        return
+    wanted = cells_of(config) * (config.num_envs or 1)
+    if config.eval_every or wanted > max(own.size, 1):
+        own.check_copies()
