@@ -148,7 +148,7 @@ class HostRing:
             self.allowed[at] = allowed_at(frames)[rows]
         self.filled[rows] = np.minimum(self.filled[rows] + 1, self.slots)
         if self.priorities is not None:  # the oldest stack reaches into the newest frames now
-            self.priorities.put(rows, (self.newest[rows] + self.window - 1) % self.slots, 0)
+            self.priorities.put(rows, (self.newest[rows] + self.window - 1) % self.slots, 0.0)
 
     def current(self) -> Seen:
         """What each cell acts on: seen just as it will be replayed."""
