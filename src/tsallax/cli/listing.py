@@ -10,7 +10,7 @@ def run() -> None:
     from tsallax import envs
     from tsallax.envs.atari import GAMES
     from tsallax.operators import ACTOR_CRITICS, ALGORITHMS
-    from tsallax.training.presets import CHOICES, PRESETS
+    from tsallax.training.presets import ACTOR_CRITIC, ACTOR_CRITIC_ENVS, CHOICES, PRESETS
     from tsallax.training.tuned import TUNED
 
     console = Console()
@@ -25,13 +25,17 @@ def run() -> None:
     games = ", ".join(f"ALE/{game}-v5" for game in GAMES)
     console.print(f"  Atari: {games}, and every other game of the emulator", highlight=False)
     console.print(
-        "  any other id of Gymnasium with discrete actions, or package:Name-v0", highlight=False
+        "  any other id of Gymnasium with discrete actions, or vectors within bounds (a Box), or "
+        "package:Name-v0",
+        highlight=False,
     )
     choices = {
         f"{name}, {preset}": own for name, by in CHOICES.items() for preset, own in by.items()
     }
     tuned = {f"{env}, {learner}": own for env, by in TUNED.items() for learner, own in by.items()}
-    groups = {"tuned settings": tuned, "the paper's tables": PRESETS, "choices": choices}
+    actors = {"any, actor-critic": ACTOR_CRITIC}
+    actors |= {f"{env}, actor-critic": own for env, own in ACTOR_CRITIC_ENVS.items()}
+    groups = {"tuned settings": tuned | actors, "the paper's tables": PRESETS, "choices": choices}
     for title, group in groups.items():
         console.print(f"\n{title}")
         for name, fields in group.items():
