@@ -5,8 +5,8 @@
 All have a network 256 - 256, batches of 256, one update per step, an automatic alpha and one
 environment. Each is a process of its own, pinned to the same core, with one thread; they take
 turns, and a turn is measured by the process's own processor time, so that other work on the machine
-counts little. What is compiled is compiled before. `make benchmarks/.peers/sb3/.ready` makes the peers'
-environment, which needs `gymnasium[mujoco]` for MuJoCo's tasks.
+counts little. What is compiled is compiled before. `make benchmarks/.peers/sb3/.ready` makes the
+peers' environment.
 """
 
 import argparse
