@@ -55,8 +55,8 @@ def installed() -> str | None:
 def message(jaxlib: str, fault: Fault) -> str:
     return (
         f"jaxlib {jaxlib} is known to be bad on the CPU: {fault.what} ({fault.issue}). "
-        f"Install jax=={PINNED} and jaxlib=={PINNED} instead, or set {OVERRIDE}=1 to go on all the "
-        "same; `tsallax doctor` shows what is wrong."
+        f"Install jax=={PINNED} and jaxlib=={PINNED} instead, or set {OVERRIDE}=1 to use it "
+        "all the same; `tsallax doctor` shows what is wrong."
     )
 
 

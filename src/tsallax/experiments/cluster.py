@@ -27,8 +27,8 @@ class Ray:
     """Tasks on a cluster.
 
     Args:
-        workers: how many at a time, at most; one a CPU of the cluster if left open.
-        address: of the cluster; left open, one is started here, and ended with the sweep.
+        workers: how many at a time, at most; one per CPU of the cluster by default.
+        address: of the cluster; by default one is started here and ended with the sweep.
         gpus: of each task.
     """
 

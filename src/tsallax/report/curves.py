@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,7 +86,8 @@ def plot_curves(read: Callable[[str], Curves], title: str) -> "Figure":
     named = any(names) and len(names) <= NAMED
     above = 0.4 + (0.22 * -(-len(names) // beside) if named else 0)
     figure = Figure(figsize=(10, 6.2 + above), layout="constrained")
-    head, body = figure.subfigures(2, 1, height_ratios=[above, 6.2])
+    parts: Any = figure.subfigures(2, 1, height_ratios=[above, 6.2])
+    head, body = parts
     axes = body.subplots(2, 2, sharex=True)
     for axis, (column, label) in zip(axes.flat, PANELS.items(), strict=True):
         for name, (steps, values) in read(column).items():

@@ -6,8 +6,9 @@ are the mean and one standard deviation.
 
 import dataclasses
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,11 +62,11 @@ def make_figure(study: Study, curves: Sequence[Curve]) -> "Figure":
         [c for c in curves if _key(c, study.rows) == row] for row in _values(curves, study.rows)
     ]
     blocks = [_lines(study, own) for own in rows]
-    tall = [HEIGHT * len(lines) + LINE * (len(rows) > 1) for lines in blocks]
+    tall = [HEIGHT * len(lines) + LINE * bool(study.rows) for lines in blocks]
     tall[-1] += LINE  # for the label below
     figure = Figure(figsize=(WIDTH, top + sum(tall)), layout="constrained")
-    heights = [top, *tall]
-    head, *places = np.atleast_1d(figure.subfigures(len(heights), 1, height_ratios=heights))
+    parts: Any = figure.subfigures(1 + len(tall), 1, height_ratios=[top, *tall])
+    head, *places = parts
     _head(head, study, curves, top)
     if len(names) > 1:
         _legend(head, styles, names, beside)
@@ -81,7 +82,7 @@ def _head(place: Any, study: Study, curves: Sequence[Curve], tall: float) -> Non
     seeds = sorted({len(curve.seeds) for curve in curves})
     of = counted(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     lines, bands = STATISTICS[_kind(curves)]
-    few = min(len(list(own)) for _, own in groupby(sorted(_key(c, _place(study)) for c in curves)))
+    few = min(Counter(_key(curve, (*study.rows, *study.columns)) for curve in curves).values())
     shown = f"{lines} and {bands} of {of}" if few < CROWD else f"{lines} of {of}"
     metric = PANELS.get(study.metric, study.metric)
     words = f"{metric}: {of if seeds[-1] == 1 else shown}"
@@ -99,10 +100,6 @@ STATISTICS = {
 def _kind(curves: Sequence[Curve]) -> str:
     """With one or two seeds the IQM is the mean."""
     return "iqm" if max(len(curve.seeds) for curve in curves) > 2 else "mean"
-
-
-def _place(study: Study) -> Key:
-    return (*study.rows, *study.columns)
 
 
 def _lines(study: Study, own: Sequence[Curve]) -> list[list[Key]]:
