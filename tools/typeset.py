@@ -9,7 +9,7 @@ import re
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "lambda", "mu", "pi", "psi",
-    "rho", "sigma", "tau", "Delta", "Gamma", "Psi",
+    "rho", "sigma", "tau", "Delta", "Gamma", "Omega", "Psi",
 }  # fmt: skip
 FUNCTIONS = {"max", "min", "ln", "exp", "sum"}
 OPERATORS = {
