@@ -23,7 +23,7 @@ from tsallax.training.final import best_cell, final_scores
 from tsallax.training.given import field_value, with_preset_file
 from tsallax.training.initial import Initial, start_from, take_initial
 from tsallax.training.model import Model
-from tsallax.training.own_env import Own, check_copies, own_environment, own_settings
+from tsallax.training.own_env import check_copies, given_environment, own_settings
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 from tsallax.training.trained import agent_folder
@@ -183,7 +183,7 @@ def train(
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
     own = None if isinstance(network, str) else network
     given["network"] = "own" if own else network
-    own_env, shown = _own_env(env), None
+    own_env, shown = given_environment(env), None
     if own_env is not None:
         env, given, shown = own_settings(own_env, given)
     config = resolve(with_preset_file(Config(env, **given)), shown)
@@ -251,7 +251,7 @@ def load(
         best: the weights with the best evaluation while it was trained, not the last ones.
     """
     path = Path(path)
-    own_env = _own_env(env)
+    own_env = given_environment(env)
     config, about = read_run(path, env if own_env is None else "")
     run = make_run(config, network, env=own_env)
     params = load_weights(path, about, run.learner.params(), best)
@@ -281,11 +281,6 @@ def _model(run: Run, params: Params, cell: int) -> Model:
         title=title,
         config=run.config,
     )
-
-
-def _own_env(env: Any) -> Own | None:
-    """An environment that was given instead of a name."""
-    return None if isinstance(env, str) else own_environment(env)
 
 
 def _field(name: str, value: Any) -> Any:

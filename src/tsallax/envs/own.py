@@ -77,6 +77,11 @@ class Source:
         return GymEnvs(self.name, n, timeout, one_hot=one_hot, masks=masks, source=self)
 
 
+def given_environment(given: Any) -> Environment | Source | None:
+    """An environment that was given instead of a name; None for a name."""
+    return None if isinstance(given, str) else own_environment(given)
+
+
 def own_environment(given: Any) -> Environment | Source:
     """What a user gave in the place of a name, which is refused if it is nothing of the kind."""
     if isinstance(given, Environment):

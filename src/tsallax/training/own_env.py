@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tsallax.envs.own import Source, own_environment, own_name
+from tsallax.envs.own import Source, given_environment, own_name
 from tsallax.training.config import Config
 from tsallax.training.limits import cells_of
 from tsallax.types import Environment
 
-__all__ = ["Own", "check_copies", "own_environment", "own_settings"]
+__all__ = ["Own", "check_copies", "given_environment", "own_settings"]
 
 Own = Environment | Source
 

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from typing import Any, Literal, get_args, get_origin
 
-from tsallax.training import tuned
 from tsallax.training.config import (
     FIELDS,
     FOLLOWING,
@@ -15,18 +14,15 @@ from tsallax.training.config import (
     PRIORITIES,
     Config,
 )
-from tsallax.training.limits import check_limits
-from tsallax.training.presets import (
-    ACTOR_CRITIC,
-    ACTOR_CRITIC_ENVS,
-    COMMON,
-    DISCRETE_ACTOR,
-    EXPONENTS,
-    OPTIMISER_EPS,
-    PARALLEL,
-    PRESETS,
-    silent_choices,
+from tsallax.training.defaults import (
+    continuous_actor_defaults,
+    discrete_actor_defaults,
+    has_box,
+    shown_by,
+    value_agent_defaults,
 )
+from tsallax.training.limits import check_limits
+from tsallax.training.presets import EXPONENTS, OPTIMISER_EPS, PRESETS
 
 LARGEST_Q = 4.0  # of actor-critics: the power of a density overflows
 
@@ -55,7 +51,7 @@ def _name_spaces(config: Config) -> None:
 
     resolved = config.network is not None
     if config.env and not resolved and envs.kind_of(envs.canonical(config.env)) == "gymnasium":
-        _shown(config)
+        shown_by(config)
 
 
 def _resolved(config: Config, shown: Any) -> Config:
@@ -73,11 +69,12 @@ def _resolved(config: Config, shown: Any) -> Config:
     if kind == "own" and config.loop is None:
         envs.check_own(config.env, None)
     if not isinstance(row, ActorCritic):
-        agent, filling = "value agent", _filling(config, kind, shown)
-    elif _has_box(config, kind):
-        agent, filling = "continuous actor", _actor_filling(config)
+        agent, filling = "value agent", value_agent_defaults(config, kind, shown)
+    elif has_box(config, kind):
+        agent, filling = "continuous actor", continuous_actor_defaults(config)
     else:
-        agent, filling = "discrete actor", _discrete_filling(config, kind, row.actor, shown)
+        agent = "discrete actor"
+        filling = discrete_actor_defaults(config, kind, row.actor, shown)
     filling |= {name: (value,) for name, value in row.defaults.items()}
     filling["loop"] = "compiled" if kind == "native" else "host"
     if kind != "atari":
@@ -92,84 +89,6 @@ def _resolved(config: Config, shown: Any) -> Config:
     elif row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
     return _normal_form(config)
-
-
-def _has_box(config: Config, kind: str) -> bool:
-    """Whether an environment's actions are vectors within bounds."""
-    from tsallax import envs
-
-    if kind != "gymnasium":
-        return kind == "native" and envs.make(config.env).action_box is not None
-    from tsallax.envs.host import make_host
-
-    one = make_host(config.env, 1, one_hot=bool(config.one_hot))
-    one.close()
-    return one.action_box is not None
-
-
-def _discrete_filling(config: Config, kind: str, actor: str, shown: Any) -> dict[str, Any]:
-    """As for a value agent with a replay, and what it does not have."""
-    filling = _filling(dataclasses.replace(config, learner="replay"), kind, shown)
-    return filling | DISCRETE_ACTOR | {"actor": actor}
-
-
-def _actor_filling(config: Config) -> dict[str, Any]:
-    """There is one preset of actor-critics with continuous actions."""
-    if config.choices or config.preset not in (None, "tuned"):
-        raise ValueError(f"{config.algo} has one preset, tuned, and no choices")
-    own = ACTOR_CRITIC_ENVS.get(config.env, {})
-    automatic = {"automatic_alpha": config.alpha is None}
-    return COMMON | ACTOR_CRITIC | own | automatic | {"preset": "tuned", "learner": "replay"}
-
-
-def _filling(config: Config, kind: str, shown: Any) -> dict[str, Any]:
-    """What the preset and the choices say, the preset in effect included."""
-    preset = config.preset or ("paper" if config.choices else "tuned")
-    games = config.env.startswith("MinAtar/")
-    domain = "atari" if kind == "atari" else "minatar" if games else "gym"
-    if preset == "tuned":
-        if config.choices:
-            raise ValueError(f"the choices {config.choices!r} are for the preset paper, not tuned")
-        return _tuned(config, domain, kind, shown)
-    domain = domain if preset == "paper" else preset
-    filling = COMMON | PRESETS[domain] | {"preset": domain, "choices": "paper"}
-    choices = config.choices or "paper"
-    filling |= silent_choices(choices, domain, config.head or filling["head"])
-    if domain == "gym" and config.env.startswith("CartPole"):
-        filling["target_period"] = 1000
-    return filling | (PARALLEL[domain] if config.learner == "parallel" else {})
-
-
-def _tuned(config: Config, domain: str, kind: str, shown: Any) -> dict[str, Any]:
-    """By the environment; for one that is not known, by what it shows."""
-    image: dict[str, Any] = {}
-    if kind == "gymnasium" and config.env not in tuned.TUNED and config.network is None:
-        shown = _shown(config)
-    if shown is not None:
-        domain, image = _alike(shown.shape, shown.dtype)
-    learner, own = tuned.settings(config.env, domain, config.learner)
-    filling = COMMON | PRESETS[domain] | silent_choices("paper", domain, "scalar")
-    filling |= PARALLEL[domain] if learner == "parallel" else {}
-    return filling | image | own | {"preset": "tuned", "learner": learner}
-
-
-def _shown(config: Config) -> Any:
-    from tsallax.envs.host import make_host
-
-    one = make_host(config.env, 1, one_hot=bool(config.one_hot))
-    one.close()
-    return one.observation
-
-
-def _alike(shape: tuple[int, ...], dtype: Any) -> tuple[str, dict[str, Any]]:
-    """The domain that an environment's observations are alike, and what differs for it."""
-    from tsallax.networks.dense import is_image
-
-    if not is_image(shape, dtype):
-        return "gym", {}
-    small = min(shape[:2]) < tuned.SMALLEST_IMAGE
-    own = {"network": "minatar-conv", "hidden": (128,)} if small else {}
-    return "atari", {"clip_rewards": False, **own}
 
 
 def _fill(config: Config, filling: dict[str, Any], agent: str) -> Config:
