@@ -14,7 +14,7 @@ from tsallax.api import load
 from tsallax.cli import check_counts, check_seed, minatar_terminal, printable, which_run
 from tsallax.envs import GAMES, make, ready
 from tsallax.envs.host import make_host
-from tsallax.learners.rollout import Moment, host_moments, moments
+from tsallax.learners.rollout import Moment, by_policy, host_moments, moments
 from tsallax.report import video
 from tsallax.report.moment_words import number, summary
 from tsallax.spelling import install

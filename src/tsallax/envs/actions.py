@@ -1,6 +1,7 @@
 """What the actions of a Gymnasium environment are: indices, or vectors within bounds."""
 
 import math
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -69,7 +70,7 @@ def action_names(env: gymnasium.Env) -> tuple[str, ...]:
     meanings = getattr(env.unwrapped, "get_action_meanings", None)
     if meanings:
         return tuple(meanings())
-    model = getattr(env.unwrapped, "model", None)
+    model: Any = getattr(env.unwrapped, "model", None)
     if type(model).__name__ == "MjModel" and model.nu == count:  # MuJoCo's actuators
         return tuple(model.actuator(i).name or str(i) for i in range(count))
     known = NAMES.get(env.spec.name if env.spec else "", ())

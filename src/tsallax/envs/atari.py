@@ -15,6 +15,7 @@ from jaxtyping import Int, Shaped, UInt8
 
 from tsallax.envs.host import Moves
 from tsallax.spelling import install
+from tsallax.types import Box
 
 # Our choice; the paper names only KungFuMaster. Dense and sparse rewards, easy and hard to explore.
 GAMES = (
@@ -81,7 +82,8 @@ class AtariEnvs:
     ):
         from ale_py.vector_env import AtariVectorEnv
 
-        self.count, self.failures, self.action_box = n, {}, None
+        self.count, self.failures = n, {}
+        self.action_box: Box | None = None
         self.episodic_life = episodic_life
         self.time_limit: int | None = time_limit
         self.envs = AtariVectorEnv(

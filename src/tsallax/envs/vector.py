@@ -10,9 +10,10 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from jaxtyping import Bool, Int, UInt8
 
+from tsallax.envs.actions import action_box
 from tsallax.envs.host import Moves, attempt
 from tsallax.envs.spaces import MASK, EnvironmentStoppedError, sight_of
-from tsallax.types import stacked
+from tsallax.types import Box, stacked
 
 
 class VectorEnvs:
@@ -40,6 +41,7 @@ class VectorEnvs:
         self.vectors = [first, *(source.make() for _ in range(-(-n // self.size) - 1))]
         self.same_step = first.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
         spaces = first.single_observation_space, first.single_action_space
+        self.action_box: Box | None = action_box(name, spaces[1])  # which no learner takes yet
         self.sight = sight_of(name, *spaces, one_hot, masks)
         self.observation = self.sight.observation
         self.first_action = int(getattr(spaces[1], "start", 0))

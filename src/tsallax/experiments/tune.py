@@ -48,7 +48,7 @@ def open_study(folder: Directory, search: Search) -> optuna.Study:
         trials = study.get_trials(deepcopy=False)
         whole = _is_whole(study, trials, search)
     except Exception:  # Optuna believes what it reads
-        whole = False
+        raise ValueError(f"{folder.path} has a damaged {JOURNAL}") from None
     if not whole:
         raise ValueError(f"{folder.path} has a damaged {JOURNAL}")
     about = _about(search)

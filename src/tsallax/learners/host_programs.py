@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Key, Shaped
 
-from tsallax.agents import AgentState
+from tsallax.agents import Agent, AgentState
 from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import AnyAgent, epsilon_at, policy_metrics
 from tsallax.learners.device import own_buffers
@@ -75,6 +75,7 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
         batch, leaves, now = drawn
         weights = importance_weights(leaves, importance_at(now, hp))
         key = jax.random.fold_in(key, step)
+        assert isinstance(agent, Agent)
         state, loss, errors = agent.weighted_update(state, batch, hp, key, weights)
         return state, loss, priority_of(errors, hp)
 
@@ -84,7 +85,8 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
     def choose(params, given, hp, greedy):
         """Continuous actions, by an observation and uniform numbers for each."""
         assert isinstance(agent, ActorAgent)
-        one = lambda params, given, hp: agent.choose(params, given[0], hp, given[1], greedy)  # noqa: E731
+        by = agent.choose
+        one = lambda params, given, hp: by(params, given[0], hp, given[1], greedy)  # noqa: E731
         return over(jax.vmap(one, (None, 0, None)))(params, given, hp)
 
     own_but_step = (0, 0, 0, 0, None)

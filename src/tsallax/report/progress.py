@@ -80,8 +80,8 @@ def _notebook_place(line: Line) -> Any:
     """Where a notebook shows it, if this is one: IPython is there already, or it is none."""
     if "IPython" not in sys.modules:
         return None
-    from IPython.core.getipython import get_ipython
-    from IPython.display import display
+    from IPython.core.getipython import get_ipython  # pyright: ignore[reportMissingImports]
+    from IPython.display import display  # pyright: ignore[reportMissingImports]
 
     if not hasattr(get_ipython(), "kernel"):
         return None

@@ -145,7 +145,9 @@ def in_process(known: Collection[Config] = ()) -> Iterator[None]:
 
     def make_once(config, network=None, devices=1, beside=()):
         assert network is None
-        alone = dataclasses.replace(config, **NOWHERE)  # where it starts is no part of what is built
+        alone = dataclasses.replace(
+            config, **NOWHERE
+        )  # where it starts is no part of what is built
         if known and alone not in known:
             raise Other
         return made(alone, devices, *beside)._replace(config=config)
@@ -161,7 +163,9 @@ def in_process(known: Collection[Config] = ()) -> Iterator[None]:
         }.items():
             stack.enter_context(mock.patch(place, function))
         for module, name in COMPILED:
-            stack.enter_context(mock.patch.object(module, name, functools.cache(getattr(module, name))))
+            stack.enter_context(
+                mock.patch.object(module, name, functools.cache(getattr(module, name)))
+            )
         yield
 
 
