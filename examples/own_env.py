@@ -1,4 +1,4 @@
-"""An environment of your own, in JAX: keep a room at 20 degrees. Registered, trained, drawn.
+"""An environment of your own, in JAX: keep a room at 20 degrees. Trained, drawn.
 
 python examples/own_env.py [FOLDER]
 """
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 import tsallax
 from tsallax.api import Result
-from tsallax.envs import CONSTRUCTORS, Environment, Outcome
+from tsallax.envs import Environment, Outcome
 
 WANTED, POWER, LEAK = 20.0, 1.5, 0.1
 SETTINGS = {"gamma": 0.9, "steps": 20_000, "target_period": 500, "hidden": (64, 64)}
@@ -48,8 +48,7 @@ def thermostat(limit: int = 100) -> Environment:
 
 
 def train(folder: Path, **fields: Any) -> Result:
-    CONSTRUCTORS["Thermostat"] = thermostat
-    result = tsallax.train("Thermostat", preset="paper", q=2, **(SETTINGS | fields))
+    result = tsallax.train(thermostat(), preset="paper", q=2, **(SETTINGS | fields))
     result.plot(folder / "thermostat.png")
     return result
 

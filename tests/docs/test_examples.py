@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import own_env
 import policy
 import tabular
 import train_q
-from tsallax.envs import CONSTRUCTORS
 from tsallax.policies import tsallis_entropy, tsallis_policy
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -58,8 +56,7 @@ def test_train_q(tmp_path):
 
 @pytest.mark.slow
 def test_own_env(tmp_path):
-    with mock.patch.dict(CONSTRUCTORS):
-        result = own_env.train(tmp_path, **{**SMALL, "target_period": 200})
+    result = own_env.train(tmp_path, **{**SMALL, "target_period": 200})
     assert (tmp_path / "thermostat.png").exists()
     assert 0 <= result.best()[1] <= 100
     env = own_env.thermostat()

@@ -14,11 +14,14 @@ NAMES = {
     "Acrobot": ("-1", "0", "+1"),
     "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
     "CartPole": ("left", "right"),
+    "CliffWalking": ("up", "right", "down", "left"),
+    "FrozenLake": ("left", "down", "right", "up"),
     "LunarLander": ("nothing", "left engine", "main engine", "right engine"),
     "LunarLanderContinuous": ("main engine", "side engines"),
     "MountainCar": ("left", "nothing", "right"),
     "MountainCarContinuous": ("force",),
     "Pendulum": ("torque",),
+    "Taxi": ("south", "north", "east", "west", "pick up", "drop off"),
 }
 
 

@@ -66,6 +66,26 @@ def test_quantiles(how):
     assert np.isfinite(result.metrics["max_q"]).all()
 
 
+PARTS = {"double": True, "n_step": 3, "prioritised": True, "dueling": True, "tau": 0.1}
+
+
+@pytest.mark.parametrize("where", ["compiled", "host"])
+def test_all_parts_at_once(where):
+    """What a segment has after its cut may belong to no state: it must not count."""
+    result = trained(**REPLAY, **PARTS, **(HOST if where == "host" else {}))
+    assert (result.metrics["diverged"] == -1).all()
+    assert not result.stopped
+    assert np.isfinite(result.metrics["max_q"]).all()
+    assert (result.evaluations[:, :, -1] == 1).all()
+
+
+@pytest.mark.parametrize("env", [stairs, masked_envs.Stairs])
+def test_actor_critics_refuse_masks(env):
+    more = {"one_hot": True} if env is masked_envs.Stairs else {}
+    with pytest.raises(ValueError, match="rules actions out"):
+        tsallax.train(env, algo="tal-ac", steps=2000, hidden=(8,), **more)
+
+
 def test_a_mask_that_allows_all_is_none():
     """To rounding, as epsilon/A is then computed as epsilon 1/A."""
     everything = lambda state: jnp.ones(2, bool)  # noqa: E731

@@ -138,7 +138,7 @@ def test_mellowmax_by_hand():
     np.testing.assert_allclose(agent.bonus(x, hp), 1 - 2.240, atol=1e-3)
 
 
-INDICES = np.array([0.3, 0.9, 1.0, 1.2, 1.7, 2.0, 2.5, 4.0, 30.0, np.inf], np.float32)
+INDICES = np.array([0.05, 0.3, 0.9, 1.0, 1.2, 1.7, 2.0, 2.5, 4.0, 30.0, np.inf], np.float32)
 
 
 def policies_of(method, Q, q, alpha):
