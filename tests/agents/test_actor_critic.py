@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tsallax.agents import AgentState
-from tsallax.agents.actor_critic import Noise, Weights, make_actor_critic
+from tsallax.agents.actor_critic import Noise, make_actor_critic
+from tsallax.agents.actor_update import Weights
 from tsallax.networks import Dense, mlp
 from tsallax.operators import ACTOR_CRITICS, make_hparams
 from tsallax.operators.actor_critics import Draws, q_log_density

@@ -9,7 +9,7 @@ import pytest
 
 from tsallax import tabular
 from tsallax.agents import AgentState
-from tsallax.agents.actor_critic import Weights
+from tsallax.agents.actor_update import Weights
 from tsallax.agents.discrete_actor import make_discrete_actor
 from tsallax.networks import Network
 from tsallax.operators import ACTOR_CRITICS, ALGORITHMS, make_hparams, one_step

@@ -6,13 +6,14 @@ itself; the environment's bounds are the environment's business.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
-from tsallax.agents import OPTIMISERS, AgentState, follow
+from tsallax.agents import OPTIMISERS, AgentState
+from tsallax.agents.actor_update import Losses, Weights, learn, start
 from tsallax.networks.dense import Network, Params
 from tsallax.operators.actor_critics import Draws, q_log_density
 from tsallax.operators.table import ActorCritic, backup
@@ -25,15 +26,6 @@ POINTS = 120  # at which a density is shown
 NODES = 64  # draws by which the width and the entropy of a density are measured
 
 Actions = Float[Array, "batch D"]
-Losses = dict[str, Float[Array, ""]]
-
-
-class Weights(NamedTuple):
-    """What is learned."""
-
-    actor: Params
-    critics: tuple[Params, Params]
-    log_alpha: Float[Array, ""]  # of alpha as a multiple of the number `alpha`
 
 
 class Noise(NamedTuple):
@@ -90,10 +82,7 @@ def make_actor_critic(
 
     def init(key: PRNGKeyArray) -> AgentState:
         k_actor, k_one, k_other = jax.random.split(key, 3)
-        critics = critic.init(k_one), critic.init(k_other)
-        params = Weights(actor.init(k_actor), critics, jnp.zeros(()))
-        moments: Any = map(transform.init, params)
-        return AgentState(params, critics, Weights(*moments))
+        return start(actor.init(k_actor), critic, (k_one, k_other), transform)
 
     def look(params: Params, observation: Shaped[Array, "..."]) -> tuple[Array, Array]:
         """Centre and scale of the policy."""
@@ -194,7 +183,7 @@ def make_actor_critic(
         key: PRNGKeyArray,
         cached: None = None,
     ) -> tuple[AgentState, Float[Array, ""]]:
-        """One step of each optimiser, in the order of Stable-Baselines3; the critics' loss."""
+        """One step of critics, actor and alpha; the critics' loss."""
         del cached
         k_now, k_next, k_baseline = jax.random.split(key, 3)
         size = batch.action.shape[0]
@@ -203,25 +192,15 @@ def make_actor_critic(
             standard(k_next, (size, dimensions), hp),
             standard(k_baseline, (size, baseline_actions, dimensions), hp),
         )
-        old, moments = state.params, state.moments
-        alpha, y = alpha_of(old, hp), targets(state, batch, noise, hp)
-        loss, slope = jax.value_and_grad(critic_loss)(old.critics, batch, y)
-        critics, critic_moments = _step(old.critics, slope, moments.critics, hp)
-        slope_of_actor = jax.grad(actor_loss, has_aux=True)
-        slope, logs = slope_of_actor(old.actor, critics, alpha, batch, noise.now, hp)
-        new_actor, actor_moments = _step(old.actor, slope, moments.actor, hp)
-        log_alpha, alpha_moments = old.log_alpha, moments.log_alpha
-        if automatic_alpha:
-            slope = jax.grad(alpha_loss)(log_alpha, logs, hp)
-            log_alpha, alpha_moments = _step(log_alpha, slope, alpha_moments, hp)
-        frozen = follow(state.target_params, critics, hp.tau)
-        params = Weights(new_actor, critics, log_alpha)
-        moments = Weights(actor_moments, critic_moments, alpha_moments)
-        return AgentState(params, frozen, moments), loss
-
-    def _step(params: Any, gradient: Any, moments: Any, hp: HParams) -> tuple[Any, Any]:
-        step, moments = transform.update(gradient, moments)
-        return jax.tree.map(lambda p, d: p - hp.learning_rate * d, params, step), moments
+        alpha, y = alpha_of(state.params, hp), targets(state, batch, noise, hp)
+        return learn(
+            state,
+            hp,
+            transform,
+            lambda critics: critic_loss(critics, batch, y),
+            lambda actor, critics: actor_loss(actor, critics, alpha, batch, noise.now, hp),
+            (lambda log_alpha, logs: alpha_loss(log_alpha, logs, hp)) if automatic_alpha else None,
+        )
 
     def choose(
         params: Weights,

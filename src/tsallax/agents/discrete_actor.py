@@ -6,14 +6,14 @@ are sums here, so that nothing is drawn.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.agents import OPTIMISERS, AgentState
-from tsallax.agents.actor_critic import Losses, Weights
+from tsallax.agents.actor_update import Losses, Weights, learn, start
 from tsallax.networks.dense import Network, Params
 from tsallax.operators.actor_losses import ACTOR_LOSSES, policy_of_logits
 from tsallax.operators.table import Algorithm, backup
@@ -70,10 +70,8 @@ def make_discrete_actor(
 
     def init(key: PRNGKeyArray) -> AgentState:
         k_actor, k_one, k_other = jax.random.split(key, 3)
-        critics = network.init(k_one), network.init(k_other)
-        params = Weights(() if exact else network.init(k_actor), critics, jnp.zeros(()))
-        moments: Any = map(transform.init, params)
-        return AgentState(params, critics, Weights(*moments))
+        own = () if exact else network.init(k_actor)
+        return start(own, network, (k_one, k_other), transform)
 
     def least(
         critics: tuple[Params, Params], observation: Shaped[Array, "..."]
@@ -163,27 +161,22 @@ def make_discrete_actor(
         key: PRNGKeyArray,
         cached: None = None,
     ) -> tuple[AgentState, Float[Array, ""]]:
-        """One step of each optimiser, in the order of Stable-Baselines3; the critics' loss."""
+        """One step of critics, actor and alpha; the critics' loss."""
         del key, cached
-        old, moments, seen = state.params, state.moments, batch.observation
-        hp = in_effect(old, hp)
+        seen, hp = batch.observation, in_effect(state.params, hp)
         y = targets(state, batch, hp)
-        loss, slope = jax.value_and_grad(critic_loss)(old.critics, batch, y)
-        critics, critic_moments = _step(old.critics, slope, moments.critics, hp)
-        slope, entropy = jax.grad(actor_loss, has_aux=True)(old.actor, critics, seen, hp)
-        new_actor, actor_moments = _step(old.actor, slope, moments.actor, hp)
-        log_alpha, alpha_moments = old.log_alpha, moments.log_alpha
-        if automatic_alpha:
-            slope = jax.grad(alpha_loss)(log_alpha, entropy, count(critics, seen), hp)
-            log_alpha, alpha_moments = _step(log_alpha, slope, alpha_moments, hp)
-        frozen = jax.tree.map(lambda t, p: t + hp.tau * (p - t), state.target_params, critics)
-        params = Weights(new_actor, critics, log_alpha)
-        moments = Weights(actor_moments, critic_moments, alpha_moments)
-        return AgentState(params, frozen, moments), loss
 
-    def _step(params: Any, gradient: Any, moments: Any, hp: HParams) -> tuple[Any, Any]:
-        step, moments = transform.update(gradient, moments)
-        return jax.tree.map(lambda p, d: p - hp.learning_rate * d, params, step), moments
+        def of_alpha(log_alpha: Float[Array, ""], entropy: Float[Array, ""]):
+            return alpha_loss(log_alpha, entropy, count(state.params.critics, seen), hp)
+
+        return learn(
+            state,
+            hp,
+            transform,
+            lambda critics: critic_loss(critics, batch, y),
+            lambda actor, critics: actor_loss(actor, critics, seen, hp),
+            of_alpha if automatic_alpha else None,
+        )
 
     def act(
         params: Weights,

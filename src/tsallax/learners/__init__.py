@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from tsallax.agents import Agent, AgentState
-from tsallax.agents.actor_critic import ActorAgent, Weights
+from tsallax.agents.actor_critic import ActorAgent
+from tsallax.agents.actor_update import Weights
 from tsallax.agents.discrete_actor import DiscreteActor
 from tsallax.networks.dense import Params
 from tsallax.policies.closed import kl_divergence, shannon_entropy

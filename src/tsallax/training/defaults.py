@@ -32,7 +32,9 @@ def has_box(config: Config, kind: str) -> bool:
 def discrete_actor_defaults(config: Config, kind: str, actor: str, shown: Any) -> dict[str, Any]:
     """As for a value agent with a replay, and what it does not have."""
     own = value_agent_defaults(dataclasses.replace(config, learner="replay"), kind, shown)
-    return own | DISCRETE_ACTOR | {"actor": actor}
+    vectors = own["preset"] == "tuned" and own["network"] == "mlp"
+    best = tuned.DISCRETE_ACTOR if vectors else {}
+    return own | DISCRETE_ACTOR | best | {"actor": actor}
 
 
 def continuous_actor_defaults(config: Config) -> dict[str, Any]:

@@ -17,7 +17,7 @@ except ImportError as error:
     raise ValueError(f"this needs {error.name}: {install('onnx')}") from None
 
 from tsallax import __version__
-from tsallax.agents.actor_critic import Weights
+from tsallax.agents.actor_update import Weights
 from tsallax.networks import Dense, Params
 from tsallax.operators import ALGORITHMS
 from tsallax.operators.targets import boltzmann, hard

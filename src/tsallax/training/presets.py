@@ -193,8 +193,10 @@ ACTOR_CRITIC_ENVS: dict[str, dict[str, Any]] = {
     **{f"{name}-v5": _MUJOCO for name in MUJOCO},
     "Swimmer-v5": {**_MUJOCO, "gamma": (0.9999,)},
 }
-# With discrete actions, beside the settings of a value agent.
+# With discrete actions, beside the settings of a value agent. Three losses of different sizes share
+# one step size, so that the optimiser must not depend on the size.
 DISCRETE_ACTOR: dict[str, Any] = {
+    "optimiser": "adam",
     "tau": (0.005,),
     "target_entropy": (0.3,),
     "automatic_alpha": False,

@@ -47,6 +47,18 @@ TUNED: dict[str, Settings] = {
         }
     },
 }
+# Actor-critics with discrete actions, where observations are vectors: found on CartPole.
+DISCRETE_ACTOR: dict[str, Any] = {
+    "hidden": (64, 64),
+    "batch": 64,
+    "train_period": 1,
+    "target_period": 1000,  # nothing is copied: metrics and checkpoints, as ever
+    "warmup": 1_000,
+    "beta": (0.5,),
+    "tau": (0.02,),
+    "epsilon": (1.0,),
+    "epsilon_end": (0.02,),
+}
 SMALLEST_IMAGE = 36  # pixels each way, of the network for Atari; smaller ones have MinAtar's
 
 
