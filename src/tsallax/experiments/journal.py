@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from io import BufferedReader
 from typing import Any
 
 from optuna.storages.journal import BaseJournalBackend
@@ -9,22 +10,28 @@ from optuna.storages.journal import BaseJournalBackend
 from tsallax.storage.files import Directory
 
 JOURNAL = "journal.jsonl"
-LARGEST = 1 << 28  # bytes
+LONGEST = 1 << 20  # bytes of a line
 
 
 class Journal(BaseJournalBackend):
     """Optuna's journal in a folder that is locked already; a line cut off by a kill is dropped."""
 
     def __init__(self, folder: Directory):
-        self.folder = folder
-        text = folder.read(JOURNAL, LARGEST) if folder.has(JOURNAL) else b""
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
-            folder.truncate(JOURNAL, len(whole))
+        self.folder, self.lines = folder, []
+        if not folder.has(JOURNAL):
+            return
+        whole = 0  # bytes of whole lines
         try:
-            self.lines = [json.loads(line) for line in whole.splitlines()]
-        except ValueError:
+            with folder.open(JOURNAL) as raw, BufferedReader(raw) as file:
+                while (line := file.readline(LONGEST)).endswith(b"\n"):
+                    self.lines.append(json.loads(line))
+                    whole += len(line)
+        except (ValueError, RecursionError):
             raise ValueError(f"{folder.path} has a damaged {JOURNAL}") from None
+        if len(line) == LONGEST:
+            raise ValueError(f"{folder.path} has a line of {LONGEST:,} bytes in its {JOURNAL}")
+        if line:
+            folder.truncate(JOURNAL, whole)
 
     def read_logs(self, log_number_from: int) -> Iterable[dict[str, Any]]:
         return self.lines[log_number_from:]

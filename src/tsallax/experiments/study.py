@@ -205,6 +205,9 @@ def _block(fields: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
             raise ValueError(f"{place}: {name} is an empty list, which leaves nothing to run")
         several = isinstance(value, list) and (name not in LISTS or isinstance(value[0], list))
         block[name] = value if several else [value]
+        for one in block[name]:
+            if not isinstance(one, list if name in LISTS else str | int | float):
+                raise ValueError(f"{place}: {name} cannot be {str(one)[:40]}")
     if "env" not in block:
         raise ValueError(f"{place}: which env?")
     return block

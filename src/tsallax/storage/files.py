@@ -213,7 +213,10 @@ def write_all(file: FileIO, data: bytes | memoryview) -> None:
 
 def read_named(path: Path, limit: int) -> str:
     """The text of a file that the user named: it may be a link, but must be regular and bounded."""
-    real = path.resolve()
+    try:
+        real = path.resolve()
+    except RuntimeError:  # before Python 3.13
+        raise ValueError(f"{path} is a link to itself") from None
     try:
         with Directory(real.parent) as folder:
             return folder.read(real.name, limit).decode()

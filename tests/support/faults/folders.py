@@ -31,7 +31,7 @@ from tsallax.experiments.study import parse, settings
 from tsallax.experiments.worker import work
 from tsallax.storage.run_folder import plain
 from tsallax.training.build import make_run
-from tsallax.training.config import Config, to_json
+from tsallax.training.config import to_json
 from tsallax.training.driver import Silent, train_into
 
 SECONDS = 60  # of a case, on however busy a machine
