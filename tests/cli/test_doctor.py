@@ -210,9 +210,11 @@ def test_a_mistyped_command_is_guessed(capsys):
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_has_help(name, capsys):
-    with pytest.raises(SystemExit) as end:
-        cli.main([name, "--help"])
-    assert end.value.code == 0
+    try:
+        code = cli.main([name, "--help"])
+    except SystemExit as end:  # the parser's own way to end
+        code = end.code
+    assert code == 0
     assert f"tsallax {name}" in capsys.readouterr().out
 
 

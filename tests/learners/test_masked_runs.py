@@ -12,7 +12,7 @@ from support.configs import paper
 from support.masked_envs import ALLOWED, TOP, stairs
 from tsallax.envs import CONSTRUCTORS, with_masks
 from tsallax.envs.host import GymEnvs, make_host
-from tsallax.learners.rollout import host_moments, moments
+from tsallax.learners.rollout import by_policy, host_moments, moments
 from tsallax.replay.host import HostRing
 from tsallax.replay.ring import make_ring
 from tsallax.training.build import make_run
@@ -286,7 +286,8 @@ def test_moments_tell_what_is_not_allowed(model):
     env = with_masks(stairs())
     told = list(moments(env, model.agent, model.params, model.hp, steps=5))
     host = make_host("tests/Stairs-v0", 1, render=True, masks=True, one_hot=True)
-    told += list(host_moments(host, lambda seen: model.policy(*seen), steps=5))
+    policy = lambda seen: model.policy(*seen)  # noqa: E731
+    told += list(host_moments(host, policy, by_policy(policy), steps=5))
     going = [m for m in told if m.action is not None]
     assert len(going) > 4
     for moment in going:

@@ -94,7 +94,7 @@ def test_segments_on_the_device_are_what_happened(capacity, time_limit, ending, 
 def test_segments_on_the_host_are_what_happened(capacity, time_limit, ending, n, prioritised):
     """Two cells, each at its own place; drawn either way."""
     stories = [story(4 * capacity + 3, time_limit, ending, seed) for seed in range(2)]
-    ring = HostRing(2, capacity, (1,), np.float32, 0, prioritised)
+    ring = HostRing(2, capacity, (1,), np.float32, 0, prioritised=prioritised)
     ring.begin(np.array([[steps[0][0]] for steps in stories], np.float32))
     draw = ring.draw_by_priority if prioritised else ring.draw
     for t, both in enumerate(zip(*stories, strict=True)):

@@ -112,7 +112,7 @@ def test_an_update_is_the_agents_own_on_what_is_stored():
 def test_what_was_done_is_what_is_replayed():
     """Actions are stored as the policy gave them, in [-1, 1], and are not those of the bounds."""
     run = make_run(resolve(Config(HOST, algo="tal-ac", **TINY)))
-    period = next(run.learner.train(run.learner.start(), lambda step: None))
+    period = next(run.learner.train(run.learner.start(), lambda *_: None))
     stored = period.state.replay.actions[0, :40]
     assert stored.shape == (40, 2)
     assert (np.abs(stored) <= 1).all()

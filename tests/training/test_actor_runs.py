@@ -20,7 +20,7 @@ TINY = {"hidden": (8,), "batch": 8, "warmup": 20, "buffer": 100, "target_period"
         ({"algo": "tal-ac", "q": (9.0,)}, "at most 4"),
         ({"algo": "tal-ac", "density": "q-gaussian", "q": (0.5,)}, "q >= 1"),
         ({"algo": "tal-ac", "loss": "huber"}, "loss is no option of tal-ac"),
-        ({"algo": "tal", "tau": (0.1,)}, "tau is no option of tal"),
+        ({"algo": "tal", "clip_above": (1.0,)}, "clip_above is no option of tal"),
         ({"algo": "tal-ac", "network": "nature"}, "takes vectors"),
     ],
 )

@@ -64,7 +64,7 @@ def test_best_is_the_largest_mean(result):
 def test_plot_has_a_line_a_setting(result):
     figure = result.plot()
     assert [len(axis.lines) for axis in figure.axes] == [2] * 4
-    legend = figure.axes[0].get_legend()
+    legend = figure.subfigs[0].legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["q = 1.5", "q = 3"]
 
 

@@ -21,13 +21,13 @@ class Journal(BaseJournalBackend):
         if not folder.has(JOURNAL):
             return
         whole = 0  # bytes of whole lines
-        try:
-            with folder.open(JOURNAL) as raw, BufferedReader(raw) as file:
+        with folder.open(JOURNAL) as raw, BufferedReader(raw) as file:
+            try:
                 while (line := file.readline(LONGEST)).endswith(b"\n"):
                     self.lines.append(json.loads(line))
                     whole += len(line)
-        except (ValueError, RecursionError):
-            raise ValueError(f"{folder.path} has a damaged {JOURNAL}") from None
+            except (ValueError, RecursionError):
+                raise ValueError(f"{folder.path} has a damaged {JOURNAL}") from None
         if len(line) == LONGEST:
             raise ValueError(f"{folder.path} has a line of {LONGEST:,} bytes in its {JOURNAL}")
         if line:

@@ -12,6 +12,7 @@ from tsallax.agents.discrete_actor import make_discrete_actor
 from tsallax.networks.dense import Network, is_image, make_network, mlp, output_shape
 from tsallax.operators.table import ACTOR_CRITICS, ALGORITHMS, get_algorithm
 from tsallax.training.config import CLOSED, Config, agent_kind
+from tsallax.training.defaults import check_kind
 from tsallax.types import Box, Number, allowed_at, bare
 
 
@@ -106,7 +107,6 @@ def actor_of(
 
 def check_actions(config: Config, env_id: str, box: Box | None) -> None:
     """Refuse an algorithm for the other kind of actions."""
-    if box is not None and config.algo not in ACTOR_CRITICS:
-        raise ValueError(f"{env_id} has continuous actions: --algo {', '.join(ACTOR_CRITICS)}")
+    check_kind(config.algo, env_id, box is not None)
     if box is not None and agent_kind(config) == "discrete actor":
         raise ValueError(f"{env_id} has continuous actions: register it and give its name")

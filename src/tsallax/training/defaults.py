@@ -29,6 +29,14 @@ def has_box(config: Config, kind: str) -> bool:
     return one.action_box is not None
 
 
+def check_kind(algo: str, env_id: str, box: bool) -> None:
+    """Refuse an algorithm of discrete actions for continuous ones."""
+    from tsallax.operators.table import ACTOR_CRITICS
+
+    if box and algo not in ACTOR_CRITICS:
+        raise ValueError(f"{env_id} has continuous actions: --algo {', '.join(ACTOR_CRITICS)}")
+
+
 def discrete_actor_defaults(config: Config, kind: str, actor: str, shown: Any) -> dict[str, Any]:
     """As for a value agent with a replay, and what it does not have."""
     own = value_agent_defaults(dataclasses.replace(config, learner="replay"), kind, shown)

@@ -15,6 +15,7 @@ from tsallax.training.config import (
     Config,
 )
 from tsallax.training.defaults import (
+    check_kind,
     continuous_actor_defaults,
     discrete_actor_defaults,
     has_box,
@@ -52,6 +53,7 @@ def _name_spaces(config: Config) -> None:
     resolved = config.network is not None
     if config.env and not resolved and envs.kind_of(envs.canonical(config.env)) == "gymnasium":
         shown_by(config)
+        check_kind(config.algo, config.env, has_box(config, "gymnasium"))
 
 
 def _resolved(config: Config, shown: Any) -> Config:
