@@ -41,7 +41,7 @@ def learn_ours(env: str, algo: str, loop: str) -> Callable[[int], None]:
 
     own = {"steps": 10**7, "target_period": TURN, "warmup": 256, "buffer": 100_000}
     run = make_run(resolve(Config(env, algo=algo, loop=loop, hidden=tuple(HIDDEN), **own)))
-    periods = run.learner.train(run.learner.start(), lambda step: None)
+    periods = run.learner.train(run.learner.start(), lambda *_: None)
 
     def learn(steps: int) -> None:
         for _ in range(steps // TURN):
