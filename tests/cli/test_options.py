@@ -78,6 +78,11 @@ def test_the_value_in_effect_is_shown_per_preset():
         (["--hidden", "64", "32"], {"hidden": (64, 32)}),
         (["--q", "inf", "1.5"], {"q": (float("inf"), 1.5)}),
         (["--clip-rewards", "True"], {"clip_rewards": True}),
+        (["--clip-rewards"], {"clip_rewards": True}),
+        (["--layer-norm", "False", "--duelling"], {"layer_norm": False, "dueling": True}),
+        (["--preset", "paper", "--double", "--n-step", "3"], {"double": True, "n_step": 3}),
+        (["--learner", "replay", "--prioritized", "--polyak", "0.1"], {"tau": (0.1,)}),
+        (["--preset", "paper", "--double", "False"], {"double": None}),
         (["--head", "quantile"], {"head": "quantile"}),
         ([], {"q": (2.0,), "preset": "tuned", "num_envs": 16, "batch": None}),
         (["--preset", "paper"], {"q": (2.0,), "preset": "gym", "batch": 128, "num_envs": None}),
@@ -94,7 +99,13 @@ def test_a_stack_of_0_on_atari_is_0():
     assert asked("ALE/Pong-v5", "--stack", "0").stack == 0
 
 
-@pytest.mark.parametrize("words", [("--steps", "1.5"), ("--seeds", "two"), ("--q",), ("--q", "x")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("--steps", "1.5"), ("--seeds", "two"), ("--q",), ("--q", "x")),
+        *(("--double", "yes"), ("--double", "True", "True")),
+    ],
+)
 def test_what_is_no_number_is_refused(words, capsys):
     try:
         code = cli.main(["train", "CartPole-v1", *words])

@@ -34,15 +34,20 @@ def numbers(q: float, alpha: float = 0.03) -> HParams:
     return jax.tree.map(np.float32, hp)
 
 
-def made(name: str, q: float = 2.0, head: str = "scalar", layer_norm: bool = False):
+def made(
+    name: str,
+    q: float = 2.0,
+    head: str = "scalar",
+    layer_norm: bool = False,
+    dueling: bool | None = None,
+):
     """A configuration, fresh weights and the agent's own policy."""
     env, observation, more = NETWORKS[name]
     config = replace(paper(env), head=head, quantiles=5, layer_norm=layer_norm, policy="exact")
-    config = replace(config, **more)
+    config = replace(config, dueling=dueling, **more)
     shape = (6, *((5,) if head == "quantile" else ()))
-    network = make_network(
-        config.network, observation.shape, shape, config.hidden, bool(config.stack), layer_norm
-    )
+    how = config.hidden, bool(config.stack), layer_norm, bool(dueling)
+    network = make_network(config.network, observation.shape, shape, *how)
     params = network.init(jax.random.key(1))
 
     @jax.jit
@@ -76,11 +81,13 @@ def test_policies_of_the_same_values_agree(q):
     np.testing.assert_array_equal(found.argmax(-1), own.argmax(-1))
 
 
-@pytest.mark.parametrize("layer_norm", [False, True])
+@pytest.mark.parametrize(
+    ("layer_norm", "dueling"), [(False, None), (True, None), (False, True), (True, True)]
+)
 @pytest.mark.parametrize("head", ["scalar", "quantile"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_networks_agree(name, head, layer_norm):
-    config, params, observation, own = made(name, 1.5, head, layer_norm)
+def test_networks_agree(name, head, layer_norm, dueling):
+    config, params, observation, own = made(name, 1.5, head, layer_norm, dueling)
     x = random_observations(observation, 20)
     Q, pi = run_file(policy_file(config, params, numbers(1.5), observation), x)
     own_Q, own_pi = own(x)

@@ -62,12 +62,13 @@ def test_values_stand_where_they_will_be_drawn_and_nowhere_else():
 
 
 @functools.cache
-def outcome(reuse: bool, cells: int, period: int):
+def outcome(reuse: bool, cells: int, period: int, n_step: int, double: bool):
     """Agents and metrics after four periods; the ring is too small for them, and runs are cut."""
     env = rooms()
-    agent = make_agent(mlp((len(ROOMS),), (2,), (16,)), get_algorithm("tal"), q=2.0)
+    network = mlp((len(ROOMS),), (2,), (16,))
+    agent = make_agent(network, get_algorithm("tal"), q=2.0, double=double)
     hp = make_hparams("tal", q=2.0, alpha=0.5, epsilon=0.5, learning_rate=0.01)
-    schedule = Schedule(44 * period, 8, period, 11 * period)
+    schedule = Schedule(44 * period, 8, period, 11 * period, n_step=n_step)
     loop = make_loop(env, agent, make_ring(60, env.time_limit), schedule, reuse)
     hp = jax.tree.map(lambda x: np.full(cells, x, np.float32), hp)
     state, rows = start_cells(loop.init, list(range(cells))), []
@@ -77,19 +78,32 @@ def outcome(reuse: bool, cells: int, period: int):
     return state.agent, state.replay, rows
 
 
+RARER = ((1, 1, 1, False), (1, 3, 1, False), (4, 1, 1, False), (1, 3, 2, False), (4, 1, 3, True))
+
+
 @pytest.mark.parametrize(
-    ("period", "cells"),
-    [(4, 3), *(pytest.param(*p, marks=pytest.mark.slow) for p in ((1, 1), (1, 3), (4, 1)))],
+    ("period", "cells", "n_step", "double"),
+    [
+        (4, 3, 1, False),
+        (4, 3, 3, True),
+        *(pytest.param(*p, marks=pytest.mark.slow) for p in RARER),
+    ],
 )
-def test_nothing_changes_but_the_work(cells, period):
+def test_nothing_changes_but_the_work(cells, period, n_step, double):
     close = functools.partial(np.testing.assert_allclose, rtol=2e-5, atol=2e-6)
-    jax.tree.map(close, outcome(True, cells, period), outcome(False, cells, period))
+    with_reuse, without = (outcome(reuse, cells, period, n_step, double) for reuse in (True, False))
+    jax.tree.map(close, with_reuse, without)
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "MinAtar/Breakout"])
-def test_no_buffer_is_copied_in_the_loop(env):
+PARTS = {"prioritised": True, "n_step": 3, "double": True, "tau": (0.01,)}
+
+
+@pytest.mark.parametrize(
+    ("env", "parts"), [("CartPole-v1", {}), ("MinAtar/Breakout", {}), ("CartPole-v1", PARTS)]
+)
+def test_no_buffer_is_copied_in_the_loop(env, parts):
     """By the compiled program: what has a row for each slot is written in place, never copied."""
-    config = paper(env, steps=100_000, buffer=30_011)
+    config = paper(env, steps=100_000, buffer=30_011, **parts)
     config = dataclasses.replace(config, target_period=50 * config.train_period)
     run = make_run(config)
     numbers = Numbers(0, 50, True, config.train_period)
@@ -99,3 +113,4 @@ def test_no_buffer_is_copied_in_the_loop(env):
     slots = r"\[300(1[2-9]|[2-9]\d)(,\d+)*\]"
     assert re.search(rf"{slots}\S* dynamic-update-slice\(", text)
     assert not re.findall(rf"= \w+{slots}\S* copy\(", text)
+    assert not re.findall(r"= \w+\[14,14,14,14\]\S* copy\(", text)  # the priorities

@@ -40,6 +40,7 @@ ACTOR = tiny.config(
     algo="tal-ac", automatic_alpha=True, preset=None, learner="replay", warmup=20, steps=STEPS
 )
 HOST = tiny.config(tiny.HOST, q=(2.0,), steps=STEPS)
+PARTS = {"double": True, "dueling": True, "n_step": 3, "prioritised": True, "tau": (0.05,)}
 
 
 def interrupted(config, stops, tmp_path):
@@ -66,7 +67,9 @@ def interrupted(config, stops, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "config", [CARTPOLE, PARALLEL, ACTOR], ids=["replay", "parallel", "discrete actor"]
+    "config",
+    [CARTPOLE, PARALLEL, ACTOR, tiny.config(steps=STEPS, updates=2, **PARTS)],
+    ids=["replay", "parallel", "discrete actor", "parts"],
 )
 def test_compiled_runs_are_resumed_to_the_bit(config, tmp_path):
     whole = interrupted(config, [], tmp_path / "whole")
@@ -102,6 +105,24 @@ def test_arrays_of_every_width_are_saved(tmp_path):
         np.testing.assert_array_equal(back[name], array)
     with pytest.raises(ValueError, match="weights has the type complex64"):
         tensors.header({"weights": tensors.Spec((3,), np.complex64)})
+
+
+def test_the_priorities_of_the_host_are_kept():
+    """To the bit, sums included; the slot that a new episode starts in has none."""
+    run = make_run(dataclasses.replace(HOST, stack=2, **PARTS))
+    *_, last = periods(run, run.learner.start(), Silent())
+    state = last.period.state
+    arrays, notes = run.learner.save(state)
+    assert run.learner.layout(notes).keys() == arrays.keys()
+    back = run.learner.restore(arrays, notes).replay
+    kept = state.replay.priorities
+    assert len(np.unique(kept.leaves)) > 20
+    np.testing.assert_array_equal(back.priorities.largest, kept.largest)
+    gone = (back.newest[:, None] + np.arange(back.window)) % back.slots
+    np.put_along_axis(kept.leaves, gone, 0, 1)
+    np.testing.assert_array_equal(back.priorities.leaves, kept.leaves)
+    kept.fill(kept.leaves.copy(), kept.largest)
+    jax.tree.map(np.testing.assert_array_equal, back.priorities.sums, kept.sums)
 
 
 def test_the_host_replay_is_kept(tmp_path):

@@ -179,7 +179,8 @@ def make_loop(
             batch, ends = batch_of(run, cache, picks)
             state, loss = agent.update(state, batch, hp, key, ends)
             return (state, priorities), loss
-        slots, leaves = draw(priorities.sums, picks)
+        # What is sorted has been read: XLA would else read again after the write, from a copy.
+        slots, leaves = jax.lax.sort(draw(priorities.sums, picks), num_keys=1)
         weights = importance_weights(leaves, importance_at(run.step, hp))
         batch, _ = batch_of(run, None, slots)
         state, loss, errors = value_agent.weighted_update(state, batch, hp, key, weights)
