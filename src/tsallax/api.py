@@ -18,8 +18,8 @@ from tsallax.spelling import counted, suggest
 from tsallax.storage.run_folder import CURVES
 from tsallax.training.build import Run, check_memory, make_run
 from tsallax.training.config import Config, grid, varied
-from tsallax.training.driver import Progress, Silent, make_folder, periods
-from tsallax.training.final import best_cell, final_scores
+from tsallax.training.driver import Best, Progress, Silent, make_folder, periods
+from tsallax.training.final import best_cell, final_scores, mean_of, mean_text
 from tsallax.training.given import field_value, with_preset_file
 from tsallax.training.initial import Initial, start_from, take_initial
 from tsallax.training.model import Model
@@ -59,13 +59,15 @@ class Result:
     run: Run
     periods: list[Progress]
     initial: Initial | None = None  # the weights that it started from, if they are another run's
+    kept: Best | None = None  # the best evaluations, and their weights
 
     def __repr__(self) -> str:
         seeds, settings = counted(len(self.seeds), "seed"), counted(len(self.settings), "setting")
-        score, evaluated = (_number(np.ravel(x)) for x in (self.final(), self._evaluated()))
+        score, evaluated = (mean_text(np.ravel(x)) for x in (self.final(), self._evaluated()))
+        reached = self.periods[-1].period.step  # or a goal or a callback ended it earlier
         return (
             f"Result: {self.config.algo} on {self.config.env}, {seeds} x {settings}, "
-            f"{self.config.steps:,} steps\nfinal return {score}, last evaluation {evaluated}"
+            f"{reached:,} steps\nfinal return {score}, last evaluation {evaluated}"
         )
 
     def _repr_html_(self) -> str:
@@ -75,7 +77,7 @@ class Result:
             zip(self.settings, self.final(), self._evaluated(), strict=True),
         )
         cells = [
-            [*(f"{setting[n]:g}" for n in names), _number(score), _number(evaluated.ravel())]
+            [*(f"{setting[n]:g}" for n in names), mean_text(score), mean_text(evaluated.ravel())]
             for setting, score, evaluated in list(rows)[:ROWS]
         ]
         head = "".join(f"<th>{n}</th>" for n in (*names, "final return", "last evaluation"))
@@ -104,7 +106,7 @@ class Result:
         iterations, NaN left out. Of the setting only the numbers that vary are named.
         """
         values = self.final(metric) if last is None else self.metrics[metric][:, :, -last:]
-        scores = np.array([_score(x) for x in values])
+        scores = np.array([mean_of(x) for x in values])
         i = int(np.argmax(scores))
         return {n: self.settings[i][n] for n in varied(self.config)}, float(scores[i])
 
@@ -140,6 +142,9 @@ class Result:
             if self.initial:
                 folder.save_initial(*self.initial)
             folder.save_weights(self.params)
+            if self.kept and self.kept.params is not None:
+                returns, steps = self.kept.returns.tolist(), self.kept.steps.tolist()
+                folder.save_best(self.kept.params, returns, steps)
             folder.write(CURVES, as_png(self.plot()))
         except BaseException:
             folder.close("failed")
@@ -193,8 +198,8 @@ def train(
     initial = take_initial(run)
     seen: list[Progress] = []
     params, failures = None, {}
-    show = Line(config, len(run.cells)) if progress else Silent()
-    for one in periods(run, start_from(run, initial), show):
+    show, best = Line(config, len(run.cells)) if progress else Silent(), Best(len(run.cells))
+    for one in periods(run, start_from(run, initial), show, best):
         period = one.period
         for cell in period.failures.keys() - failures.keys():
             warnings.warn(f"cell {cell} {period.failures[cell]}", stacklevel=2)
@@ -222,6 +227,7 @@ def train(
         run,
         seen,
         initial,
+        best,
     )
 
 
@@ -287,14 +293,3 @@ def _field(name: str, value: Any) -> Any:
     if name not in FIELDS:
         raise ValueError(f"unknown setting {name!r}; {suggest(name, FIELDS)}")
     return field_value(name, value)
-
-
-def _number(values: np.ndarray) -> str:
-    mean = _score(values)
-    return f"{mean:.1f}" if np.isfinite(mean) else "none"
-
-
-def _score(values: np.ndarray) -> float:
-    """Their mean, NaN left out; -inf if there is nothing else."""
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else -np.inf

@@ -120,7 +120,12 @@ def test_logs_hold_the_metrics(tmp_path, monkeypatch):
         got = [found[f"loss/{label}", step] for step in (40, 80, 120)]
         np.testing.assert_allclose(got, [row[i] for row in losses], rtol=1e-6)
         assert [(f"eval_return/{label}", step) in found for step in (40, 80)] == [False, True]
-    assert list(path.glob("wandb/offline-run-*/*.wandb"))
+    import wandb
+
+    wandb.finish()  # as the end of the process does
+    (log,) = path.glob("wandb/offline-run-*/*.wandb")
+    kept = log.read_bytes()
+    assert all(f"{name}/seed_1_q_3".encode() in kept for name in ("eval_return", "loss"))
 
 
 def events(folder) -> dict[tuple[str, int], float]:

@@ -4,8 +4,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
-import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -48,19 +49,53 @@ def test_the_table_has_measured_numbers():
         assert steps == "10,000,000" if "MinAtar" in name else steps in measured(name)
 
 
-@pytest.mark.slow
-def test_from_an_empty_folder_to_a_solved_agent_its_video_and_its_report(tmp_path):
-    """Every command as it is printed; `pip install .` is run by test_package.py."""
-    install, *rest = commands()
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory) -> dict[str, str]:
+    """The variables of a new environment, into which the first command installs the library.
+
+    In a copy of the files that a clone has: building leaves folders beside the sources. The tested
+    versions are named by a variable, so that the command stays as it is printed.
+    """
+    copy, env = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("env")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("this is no clone: which files it would have is not known")
+    for name in filter(re.compile(r"src/|[^/]+$").match, listed.stdout.splitlines()):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    venv.create(env, with_pip=True)
+    own = {
+        name: x for name, x in os.environ.items() if not name.startswith(("PYTHON", "JAX_", "XLA"))
+    }
+    own |= {"PATH": f"{env / 'bin'}{os.pathsep}{own['PATH']}", "VIRTUAL_ENV": str(env)}
+    own |= {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
+    own |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "XDG_CACHE_HOME": str(env / "cache")}
+    install, *_ = commands()
     assert install == ["pip", "install", "."]
-    assert [words[1] for words in rest] == ["train", "play", "report", "play"]
+    subprocess.run(install, cwd=copy, env=own, check=True)
+    return own
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
+def test_from_an_empty_folder_to_a_solved_agent_its_video_and_its_report(fresh, tmp_path):
+    """Every command as it is printed, by a shell, with what the README has installed."""
+    block = re.search(r"^```sh\n(.*?)^```$", README, re.M | re.S)
+    assert block is not None
+    lines = block[1].splitlines()[1:]
+    assert [words[:2] for words in commands()[1:]] == [
+        ["tsallax", word] for word in ("train", "play", "report", "play")
+    ]
     printed = []
-    own = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    for _, *words in rest:
-        command = [sys.executable, "-m", "tsallax", *words]
-        done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, ""), words
+    for line in lines:
+        done = subprocess.run(
+            line, shell=True, cwd=tmp_path, env=fresh, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, ""), line
         printed.append(done.stdout)
+        if "train" in line:
+            assert "best weights (--best): " in done.stdout
+            assert ", 6 of 6 solved (475 or more)" in done.stdout
     run = tmp_path / "runs" / "first"
     about = json.loads((run / "run.json").read_text())
     assert about["status"] == "done"

@@ -54,6 +54,14 @@ def test_saved_like_the_command(saved, tmp_path):
     assert (saved / "curves.png").stat().st_size > 10_000
 
 
+def test_the_best_weights_are_saved_as_well(result, saved, finished):
+    """Byte for byte those of the command, and with what they returned."""
+    name = "best.safetensors"
+    assert (saved / name).read_bytes() == (finished / name).read_bytes()
+    assert read_about(saved).everything["best"] == read_about(finished).everything["best"]
+    assert tsallax.load(saved, best=True).predict([0.0] * 4)[0] in (0, 1)
+
+
 def test_best_is_the_largest_mean(result):
     setting, score = result.best("max_q", last=1)
     means = result.metrics["max_q"][:, :, -1].mean(1)

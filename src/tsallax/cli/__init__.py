@@ -129,7 +129,8 @@ def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
 
     module = import_module(COMMANDS[name].module)
     if hasattr(module, "HELP") and not {"-h", "--help"}.isdisjoint(words):
-        return functools.partial(print, module.HELP)
+        print(module.HELP)
+        raise SystemExit(0)  # as tyro's own help ends
 
     @functools.wraps(module.run)
     def asked(*arguments: Any, **options: Any) -> Callable[[], int | None]:

@@ -22,6 +22,7 @@ EXTRAS = {  # purpose: the distributions, any of which will do
     "Weights & Biases logs": ("wandb",),
     "videos": ("imageio",),
     "export to ONNX": ("onnxruntime",),
+    "push and pull": ("huggingface_hub",),
     "tests of the report page": ("playwright",),
 }
 

@@ -92,3 +92,15 @@ def in_words(scores: Float[np.ndarray, "*cells"]) -> str:
     if not len(known):
         return "no episode ended in the last fifth of training"
     return f"return {known.mean():.1f} (mean over the last fifth of training)"
+
+
+def mean_text(values: np.ndarray) -> str:
+    """Their mean in words."""
+    mean = mean_of(values)
+    return f"{mean:.1f}" if np.isfinite(mean) else "none"
+
+
+def mean_of(values: np.ndarray) -> float:
+    """Their mean, NaN left out; -inf if there is nothing else."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else -np.inf
