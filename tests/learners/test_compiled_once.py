@@ -23,7 +23,9 @@ def compilations():
 
 
 def run(env, **more):
-    made = make_run(tiny.config(env, **{"q": (2.0,), **more} if env == tiny.HOST else more))
+    made = make_run(
+        tiny.config(env, **{"q": (2.0,), "hidden": (7,), **more} if env == tiny.HOST else more)
+    )
     for _ in periods(made, made.learner.start(), Silent()):
         pass
 

@@ -142,7 +142,7 @@ def test_cells_apart_are_cells_together():
     for apart in (False, True):
         learner = make_run(config).learner
         learner.programs = make_programs(run.agent, run.hp, learner.seeds, apart)
-        *_, last = learner.train(learner.start(), lambda step: None)
+        *_, last = learner.train(learner.start(), lambda *_: None)
         ends.append(last.metrics)
     for name in ("loss", "max_q", "episodes"):
         np.testing.assert_allclose(*(getattr(x, name) for x in ends), rtol=1e-3)

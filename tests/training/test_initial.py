@@ -82,7 +82,7 @@ def test_every_learner_starts_from_another_run(case, tmp_path):
     first = tsallax.train(env, **own).save(tmp_path / "first")
     last = weights(first, best=False)
     config, _ = read_run(first)
-    other = tsallax.train(env, **own, init_from=first, first_seed=5)
+    other = tsallax.train(env, **own, init_from=first, init_weights="last", first_seed=5)
     run = make_run(other.config)
     state = start_from(run, take_initial(run))
     chosen = other.initial.source["cell"]
