@@ -1,6 +1,7 @@
 """A run seen from another process, and its metrics in other people's logs."""
 
 import shutil
+import time
 
 import numpy as np
 import pandas as pd
@@ -124,8 +125,13 @@ def test_logs_hold_the_metrics(tmp_path, monkeypatch):
 
     wandb.finish()  # as the end of the process does
     (log,) = path.glob("wandb/offline-run-*/*.wandb")
-    kept = log.read_bytes()
-    assert all(f"{name}/seed_1_q_3".encode() in kept for name in ("eval_return", "loss"))
+    wanted = [f"{name}/seed_1_q_3".encode() for name in ("eval_return", "loss")]
+    for _ in range(100):  # a process of its own writes the file
+        kept = log.read_bytes()
+        if all(name in kept for name in wanted):
+            break
+        time.sleep(0.2)
+    assert all(name in kept for name in wanted)
 
 
 def events(folder) -> dict[tuple[str, int], float]:
