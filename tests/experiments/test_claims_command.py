@@ -6,11 +6,13 @@ import re
 
 import pytest
 
-from support.made_tables import RANDOM, fig1
+from support.made_tables import RANDOM, evidence, fig1
 from tsallax import cli
 from tsallax.experiments import identities
 from tsallax.experiments.claims import CLAIMS
+from tsallax.experiments.judging import judge
 from tsallax.experiments.results import COLUMNS
+from tsallax.report.claims_table import details
 
 
 @pytest.mark.parametrize("identity", [claim.identity for claim in CLAIMS[12:]])
@@ -97,6 +99,14 @@ def test_the_command_writes_the_page(results, tmp_path, capsys):
     assert section.index("](results/quick/fig1/fig1.png)") < section.index("](results/long/fig1/")
     assert "| mdqn | 1 |  | 100,000 | 10 | 400 ± 0 | 400 (400 to 400) |" in section
     assert "| C1 | CartPole-v1, weight 1 | long, 10 seeds | **holds** (exploratory" in section
+
+
+def test_of_undecided_readings_a_page_shows_only_the_primary_one():
+    judged = judge(evidence(fig1=fig1(mdqn=100)))
+    text = details([one for one in judged if one.claim.name == "C1"], "fig1")
+    assert "| C1 | CartPole-v1, weight alpha | quick, 10 seeds | **cannot say** (primary" in text
+    assert "weight 1" not in text
+    assert text.endswith("1 further reading: **cannot say**.")
 
 
 def test_twice_the_same_table_and_empty_folders_are_refused(results, tmp_path, capsys):

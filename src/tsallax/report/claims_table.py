@@ -9,6 +9,7 @@ from tsallax.experiments.judging import NOT_RUN, Finding, Judged, remark
 from tsallax.experiments.readings import COLUMNS
 from tsallax.experiments.results import ABOUT, METRICS, Curve, read_provenance, read_table
 from tsallax.experiments.verdicts import HOLDS, LEVEL, NOT, OPEN
+from tsallax.spelling import counted
 from tsallax.storage.files import Directory, read_named
 
 FIGURES = tuple(f"fig{i}" for i in range(1, 8))
@@ -77,20 +78,31 @@ def summary(judged: Sequence[Judged]) -> str:
 
 
 def details(judged: Sequence[Judged], figure: str) -> str:
-    """Every reading with runs of the claims that rest on a figure; empty if there is none."""
+    """What was measured for the claims that rest on a figure; empty if nothing was.
+
+    The primary reading of each claim, and every other one that has a verdict.
+    """
+    findings = [
+        (claim, found)
+        for claim, all_readings in judged
+        if figure in claim.figure.split(", ")
+        for found in all_readings
+        if found.reason != NOT_RUN
+    ]
+    shown = [(claim, f) for claim, f in findings if f.primary or f.verdict != OPEN]
     rows = [
         f"| {claim.name} | {found.reading} | {where(found)} | {_verdict(found, kind=True)} "
         f"| {'; '.join(measurements(found))} |"
-        for claim, findings in judged
-        if figure in claim.figure.split(", ")
-        for found in findings
-        if found.reason != NOT_RUN
+        for claim, found in shown
     ]
     head = [
         "| claim | reading | scale, seeds | verdict | what was measured |",
         "|---|---|---|---|---|",
     ]
-    return "\n".join([*head, *rows] if rows else [])
+    lines = [*head, *rows] if rows else []
+    if more := len(findings) - len(shown):
+        lines += ["", f"{counted(more, 'further reading')}: **{OPEN}**."]
+    return "\n".join(lines)
 
 
 def figures_by_readings(judged: Sequence[Judged]) -> str:
