@@ -20,10 +20,11 @@ from tsallax.training.build import Run, check_memory, make_run
 from tsallax.training.config import Config, grid, varied
 from tsallax.training.driver import Best, Progress, Silent, make_folder, periods
 from tsallax.training.final import best_cell, final_scores, mean_of, mean_text
-from tsallax.training.given import field_value, with_preset_file
+from tsallax.training.given import field_value
 from tsallax.training.initial import Initial, start_from, take_initial
 from tsallax.training.model import Model
 from tsallax.training.own_env import check_copies, given_environment, own_settings
+from tsallax.training.presets import with_preset_file
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import load_weights, read_run
 from tsallax.training.trained import agent_folder

@@ -10,8 +10,7 @@ from support.configs import paper
 from tsallax.experiments.jobs import folder_name
 from tsallax.training import tuned
 from tsallax.training.config import FIELDS, Config, to_json
-from tsallax.training.given import OPEN, with_preset_file
-from tsallax.training.presets import PARALLEL, PRESETS
+from tsallax.training.presets import OPEN, PRESETS, with_preset_file
 from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import from_json
 
@@ -82,7 +81,7 @@ def test_an_unknown_environment_is_judged_by_what_it_shows(env, network, hidden)
     config = resolve(Config(env))
     assert (config.preset, config.learner) == ("tuned", "parallel")
     assert (config.network, config.hidden, config.clip_rewards) == (network, hidden, False)
-    assert config.num_envs == PARALLEL["gym" if network == "mlp" else "atari"]["num_envs"]
+    assert config.num_envs == tuned.PARALLEL["gym" if network == "mlp" else "atari"]["num_envs"]
 
 
 def test_general_settings_exist_for_both_learners():
@@ -151,5 +150,5 @@ def test_python_takes_a_file_too(tmp_path):
 
 
 def test_a_file_can_say_all_that_presets_say():
-    said = {n for own in PRESETS.values() for n in own} | {n for p in PARALLEL.values() for n in p}
+    said = {n for own in (*PRESETS.values(), *tuned.PARALLEL.values()) for n in own}
     assert said <= set(OPEN) < set(FIELDS)

@@ -8,9 +8,8 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from tsallax.training.config import FIELDS, OFF, ONLY
-from tsallax.training.presets import CHOICES, COMMON, OPTIMISER_EPS, PARALLEL, PRESETS
-from tsallax.training.resolve import NAMED
-from tsallax.training.tuned import GENERAL
+from tsallax.training.presets import CHOICES, COMMON, NAMED, OPTIMISER_EPS, PRESETS
+from tsallax.training.tuned import GENERAL, PARALLEL
 
 GROUPS = {
     "common": "What to train, and for how long.",

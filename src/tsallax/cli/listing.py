@@ -10,7 +10,8 @@ def run() -> None:
     from tsallax import envs
     from tsallax.envs.atari import GAMES
     from tsallax.operators import ACTOR_CRITICS, ALGORITHMS
-    from tsallax.training.presets import ACTOR_CRITIC, ACTOR_CRITIC_ENVS, CHOICES, PRESETS
+    from tsallax.training.actor_settings import ACTOR_CRITIC, ACTOR_CRITIC_ENVS
+    from tsallax.training.presets import CHOICES, PRESETS
     from tsallax.training.tuned import TUNED
 
     console = Console()

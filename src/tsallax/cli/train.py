@@ -133,7 +133,7 @@ def run(
 def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Config, Path]:
     """The resolved configuration and the folder of the run that was asked for."""
     from tsallax.training.extend import extended
-    from tsallax.training.given import with_preset_file
+    from tsallax.training.presets import with_preset_file
     from tsallax.training.resolve import resolve
     from tsallax.training.stored_config import read_run
 

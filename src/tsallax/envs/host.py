@@ -250,6 +250,13 @@ def make_host(
     return GymEnvs(env_id, n, timeout, render, one_hot, masks, **own)
 
 
+def spaces_of(env_id: str, one_hot: bool = False) -> tuple[Any, ActionBox | None]:
+    """The shape and type of what an environment shows, and the bounds of continuous actions."""
+    one = make_host(env_id, 1, one_hot=one_hot)
+    one.close()
+    return one.observation, one.action_box
+
+
 def find_registered(env_id: str, native: Collection[str]) -> None:
     """Refuse a name that Gymnasium does not know, with the nearest one as a hint."""
     package, _, name = env_id.rpartition(":")

@@ -24,9 +24,9 @@ from tsallax.training.build import Run, check_memory, make_run, shape_of
 from tsallax.training.config import Config, to_json
 from tsallax.training.driver import Silent, periods
 from tsallax.training.final import SHARE
-from tsallax.training.given import OPEN
 from tsallax.training.initial import start_from, take_initial
 from tsallax.training.options import Choices, Range
+from tsallax.training.presets import OPEN
 
 PRESET = "best.toml"
 RANDOM = 8  # trials before the sampler learns from them

@@ -11,16 +11,16 @@ from tsallax.spelling import suggest
 from tsallax.storage.toml_file import read_toml
 from tsallax.training.config import (
     FIELDS,
-    FOREIGN,
     NUMBERS,
     OFF,
-    ONLY,
     Config,
     agent_kind,
+    foreign_options,
     in_effect,
 )
-from tsallax.training.given import OPEN, field_value, with_preset_file
+from tsallax.training.given import field_value
 from tsallax.training.options import Choices, Range
+from tsallax.training.presets import OPEN, with_preset_file
 from tsallax.training.resolve import EVALUATIONS, resolve
 
 Space = dict[str, Range | Choices]
@@ -92,8 +92,7 @@ def as_field(name: str, value: Any) -> Any:
 
 def _searchable(base: Config) -> list[str]:
     """The options of the algorithm and the network that this run has."""
-    other = "replay" if base.learner == "parallel" else "parallel"
-    foreign = {*ONLY[other], *FOREIGN[agent_kind(base)]}
+    foreign = foreign_options(base, agent_kind(base))
     return [
         n
         for n in OPEN

@@ -12,7 +12,7 @@ from tsallax.agents.discrete_actor import make_discrete_actor
 from tsallax.networks.dense import Network, is_image, make_network, mlp, output_shape
 from tsallax.operators.table import ACTOR_CRITICS, ALGORITHMS, get_algorithm
 from tsallax.training.config import CLOSED, Config, agent_kind
-from tsallax.training.defaults import check_kind
+from tsallax.training.resolve import check_kind
 from tsallax.types import Box, Number, allowed_at, bare
 
 

@@ -265,6 +265,11 @@ def agent_kind(config: Config) -> str:
     return "discrete actor" if config.actor else "continuous actor"
 
 
+def foreign_options(config: Config, agent: str) -> tuple[str, ...]:
+    """The options of the other learner and of other kinds of agents."""
+    return ONLY["replay" if config.learner == "parallel" else "parallel"] + FOREIGN[agent]
+
+
 def grid(config: Config) -> list[dict[str, float]]:
     """The combinations of the numbers that have several values, in the order of the fields."""
     given = {name: getattr(config, name) for name in NUMBERS if getattr(config, name)}

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tsallax.envs.own import Source, given_environment, own_name
+from tsallax.training.checks import count_cells
 from tsallax.training.config import Config
-from tsallax.training.limits import cells_of
 from tsallax.types import Environment
 
 __all__ = ["Own", "check_copies", "given_environment", "own_settings"]
@@ -30,6 +30,6 @@ def check_copies(own: Own | None, config: Config) -> None:
     """Refuse a run that needs several of an environment of which there is only this one."""
     if not isinstance(own, Source):
         return
-    wanted = cells_of(config) * (config.num_envs or 1)
+    wanted = count_cells(config) * (config.num_envs or 1)
     if config.eval_every or wanted > max(own.size, 1):
         own.check_copies()

@@ -1,7 +1,12 @@
-"""Tables of settings: the paper's, what it does not say, and the parallel learner's. Data only."""
+"""Presets: the paper's tables, the choices about which it is silent, and files of a user's own."""
 
+import dataclasses
 import math
+from pathlib import Path
 from typing import Any
+
+from tsallax.spelling import suggest
+from tsallax.training.config import FIELDS, Config
 
 # Tables 1 to 3 of the paper. SAL's law as the text prints it is the algorithm `sal-printed`.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -68,6 +73,9 @@ COMMON: dict[str, Any] = {
     "sal_draw": "update",
     "layer_norm": False,
 }
+NAMED = ("tuned", "paper", *PRESETS)
+# The options that a preset can have.
+OPEN = [n for n, field in FIELDS.items() if field.default is None and n != "init_cell"]
 EXPONENTS = {"priority_exponent": (0.6,), "importance_exponent": (0.4,)}  # Schaul et al. 2016
 OPTIMISER_EPS = {"adam": 1e-8, "radam": 1e-8, "rmsprop": 0.01}
 # The text is silent on these.
@@ -100,107 +108,20 @@ CHOICES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "zoo": {"gym": {**_SB3, "warmup": 0, "random_warmup": False, "updates": 4}},
 }
-# The parallel learner's numbers, found by experiment: docs/parallel.md.
-_PARALLEL: dict[str, Any] = {
-    "optimiser": "radam",
-    "learning_rate": (5e-4,),
-    "learning_rate_end": (0.0,),
-    "max_grad_norm": (10.0,),
-    "loss": "squared",
-    "acting": "pi",
-    "layer_norm": True,
-    "frozen_bonus": False,
-    "epsilon": (1.0,),
-    "epsilon_end": (0.05,),
-    "alpha": (0.03,),
-    "beta": (0.5,),
-    "reward_scale": (1.0,),
-    "rollout": 32,
-}
-PARALLEL: dict[str, dict[str, Any]] = {
-    "gym": {
-        **_PARALLEL,
-        "hidden": (128, 128),
-        "num_envs": 16,
-        "epochs": 4,
-        "minibatches": 4,
-        "lambda_": (0.9,),
-        "learning_rate": (2.5e-4,),
-        "alpha": (0.01,),
-        "beta": (0.3,),
-        "reward_scale": (0.1,),
-        "epsilon_fraction": 0.3,
-        "target_period": 10_240,
-    },
-    "minatar": {
-        **_PARALLEL,
-        "num_envs": 128,
-        "epochs": 2,
-        "minibatches": 16,
-        "lambda_": (0.65,),
-        "epsilon_fraction": 0.2,
-        "target_period": 40_960,
-    },
-    "atari": {
-        **_PARALLEL,
-        "head": "scalar",
-        "num_envs": 8,
-        "epochs": 2,
-        "minibatches": 16,
-        "lambda_": (0.65,),
-        "epsilon_fraction": 0.1,
-        "target_period": 8_192,
-    },
-}
 
 
-# Actor-critics: as Stable-Baselines3's SAC. By environment, rl-zoo's settings for SAC, but for its
-# networks and a step size that it lowers linearly; random actions fill the replay before learning.
-ACTOR_CRITIC: dict[str, Any] = {
-    "network": "mlp",
-    "hidden": (256, 256),
-    "optimiser": "adam",
-    "learning_rate": (3e-4,),
-    "batch": 256,
-    "buffer": 1_000_000,
-    "train_period": 1,
-    "target_period": 1000,  # nothing is copied: metrics and checkpoints, as ever
-    "warmup": 256,
-    "random_warmup": True,
-    "epsilon": (0.0,),
-    "epsilon_end": (0.0,),
-    "alpha": (1.0,),
-    "beta": (0.5,),
-    "clip_above": (math.inf,),
-    "tau": (0.005,),
-    "target_entropy": (-1.0,),
-    "density": "gaussian",
-    "baseline_actions": 4,
-}
-MUJOCO = (
-    "Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "InvertedDoublePendulum",
-    "InvertedPendulum", "Pusher", "Reacher", "Swimmer", "Walker2d",
-)  # fmt: skip
-_MUJOCO: dict[str, Any] = {"steps": 1_000_000, "warmup": 10_000}
-ACTOR_CRITIC_ENVS: dict[str, dict[str, Any]] = {
-    "Pendulum-v1": {"steps": 20_000, "learning_rate": (1e-3,), "buffer": 100_000},
-    "LunarLanderContinuous-v3": {
-        "steps": 200_000,
-        "learning_rate": (7.3e-4,),
-        "tau": (0.01,),
-        "warmup": 10_000,
-    },
-    **{f"{name}-v5": _MUJOCO for name in MUJOCO},
-    "Swimmer-v5": {**_MUJOCO, "gamma": (0.9999,)},
-}
-# With discrete actions, beside the settings of a value agent. Three losses of different sizes share
-# one step size, so that the optimiser must not depend on the size.
-DISCRETE_ACTOR: dict[str, Any] = {
-    "optimiser": "adam",
-    "tau": (0.005,),
-    "target_entropy": (0.3,),
-    "automatic_alpha": False,
-}
+def paper_defaults(config: Config, domain: str) -> dict[str, Any]:
+    """What the table of a domain and the choices say, and the learner's own settings."""
+    choices = config.choices or "paper"
+    filling = COMMON | PRESETS[domain] | {"preset": domain, "choices": "paper"}
+    filling |= silent_choices(choices, domain, config.head or filling["head"])
+    if domain == "gym" and config.env.startswith("CartPole"):
+        filling["target_period"] = 1000
+    if config.learner == "parallel":
+        from tsallax.training.tuned import PARALLEL
+
+        filling |= PARALLEL[domain]
+    return filling
 
 
 def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
@@ -210,3 +131,30 @@ def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
         raise ValueError(f"the choices {choices!r} are for the preset {there}, not {preset}")
     quantile = _QUANTILE if head == "quantile" and choices != "paper" else {}
     return {**CHOICES[choices][preset], **quantile}
+
+
+def with_preset_file(config: Config) -> Config:
+    """The same configuration with what a preset file says in the place of the file's name.
+
+    What was given stays. The file is a flat table in TOML of options that a preset can have; its
+    own `preset` is what stands beneath it.
+    """
+    name = config.preset
+    if name is None or name in NAMED or not name.endswith(".toml"):
+        return config
+    from tsallax.storage.toml_file import read_toml
+    from tsallax.training.given import field_value
+
+    table = read_toml(Path(name))
+    config = dataclasses.replace(config, preset=None)
+    for key in table:
+        if key not in OPEN:
+            known = "it is not a preset's to say" if key in FIELDS else suggest(key, OPEN)
+            raise ValueError(f"{name}: no option {key!r}; {known}")
+    try:
+        found = {key: field_value(key, value) for key, value in table.items()}
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    return dataclasses.replace(
+        config, **{key: x for key, x in found.items() if getattr(config, key) is None}
+    )

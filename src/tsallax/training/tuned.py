@@ -1,4 +1,4 @@
-"""What works: settings per environment and learner, found by experiment. Data only.
+"""What works: the parallel learner's settings, and those per environment, found by experiment.
 
 docs/what-works.md has what each of them reaches, and the commands that show it. An entry overrides
 the general settings of its learner; an environment without one has the general settings of its
@@ -7,7 +7,63 @@ kind of observation.
 
 from typing import Any
 
+from tsallax.training.config import Config
+from tsallax.training.presets import COMMON, PRESETS, silent_choices
+
 Settings = dict[str, dict[str, Any]]  # by learner, the one to choose first
+
+# The parallel learner's numbers: docs/parallel.md.
+_PARALLEL: dict[str, Any] = {
+    "optimiser": "radam",
+    "learning_rate": (5e-4,),
+    "learning_rate_end": (0.0,),
+    "max_grad_norm": (10.0,),
+    "loss": "squared",
+    "acting": "pi",
+    "layer_norm": True,
+    "frozen_bonus": False,
+    "epsilon": (1.0,),
+    "epsilon_end": (0.05,),
+    "alpha": (0.03,),
+    "beta": (0.5,),
+    "reward_scale": (1.0,),
+    "rollout": 32,
+}
+PARALLEL: dict[str, dict[str, Any]] = {
+    "gym": {
+        **_PARALLEL,
+        "hidden": (128, 128),
+        "num_envs": 16,
+        "epochs": 4,
+        "minibatches": 4,
+        "lambda_": (0.9,),
+        "learning_rate": (2.5e-4,),
+        "alpha": (0.01,),
+        "beta": (0.3,),
+        "reward_scale": (0.1,),
+        "epsilon_fraction": 0.3,
+        "target_period": 10_240,
+    },
+    "minatar": {
+        **_PARALLEL,
+        "num_envs": 128,
+        "epochs": 2,
+        "minibatches": 16,
+        "lambda_": (0.65,),
+        "epsilon_fraction": 0.2,
+        "target_period": 40_960,
+    },
+    "atari": {
+        **_PARALLEL,
+        "head": "scalar",
+        "num_envs": 8,
+        "epochs": 2,
+        "minibatches": 16,
+        "lambda_": (0.65,),
+        "epsilon_fraction": 0.1,
+        "target_period": 8_192,
+    },
+}
 
 # By the paper's table that the observations are alike: vectors, MinAtar's planes, images.
 GENERAL: dict[str, Settings] = {
@@ -47,23 +103,32 @@ TUNED: dict[str, Settings] = {
         }
     },
 }
-# Actor-critics with discrete actions, where observations are vectors: found on CartPole.
-DISCRETE_ACTOR: dict[str, Any] = {
-    "hidden": (64, 64),
-    "batch": 64,
-    "train_period": 1,
-    "target_period": 1000,  # nothing is copied: metrics and checkpoints, as ever
-    "warmup": 1_000,
-    "beta": (0.5,),
-    "tau": (0.02,),
-    "epsilon": (1.0,),
-    "epsilon_end": (0.02,),
-}
 SMALLEST_IMAGE = 36  # pixels each way, of the network for Atari; smaller ones have MinAtar's
 
 
-def settings(env: str, domain: str, learner: str | None) -> tuple[str, dict[str, Any]]:
-    """The learner, which may be given, and its settings for an environment."""
-    own, general = TUNED.get(env, {}), GENERAL[domain]
-    learner = learner or next(iter(own or general))
-    return learner, {**general[learner], **own.get(learner, {})}
+def tuned_defaults(config: Config, domain: str, kind: str, shown: Any) -> dict[str, Any]:
+    """What is tuned for an environment, or, if it is not known, for what it shows."""
+    image: dict[str, Any] = {}
+    if kind == "gymnasium" and config.env not in TUNED and config.network is None:
+        from tsallax.envs.host import spaces_of
+
+        shown, _ = spaces_of(config.env, bool(config.one_hot))
+    if shown is not None:
+        domain, image = _alike(shown.shape, shown.dtype)
+    own, general = TUNED.get(config.env, {}), GENERAL[domain]
+    learner = config.learner or next(iter(own or general))
+    filling = COMMON | PRESETS[domain] | silent_choices("paper", domain, "scalar")
+    filling |= PARALLEL[domain] if learner == "parallel" else {}
+    filling |= image | general[learner] | own.get(learner, {})
+    return filling | {"preset": "tuned", "learner": learner}
+
+
+def _alike(shape: tuple[int, ...], dtype: Any) -> tuple[str, dict[str, Any]]:
+    """The domain whose observations an environment's are like, and what differs for it."""
+    from tsallax.networks.dense import is_image
+
+    if not is_image(shape, dtype):
+        return "gym", {}
+    small = min(shape[:2]) < SMALLEST_IMAGE
+    own = {"network": "minatar-conv", "hidden": (128,)} if small else {}
+    return "atari", {"clip_rewards": False, **own}

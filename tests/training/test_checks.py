@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from tsallax.training import limits
 from tsallax.training.build import make_cells
+from tsallax.training.checks import check_limits, count_cells
 from tsallax.training.config import Config
-from tsallax.training.limits import check_limits
 from tsallax.training.resolve import resolve
 
 PARALLEL = {"learner": "parallel"}
@@ -68,5 +67,5 @@ def test_what_is_large_but_possible_is_not():
 
 def test_the_number_of_cells_is_that_which_is_built():
     config = resolve(Config("CartPole-v1", preset="paper", seeds=3, q=(1.5, 2.0), alpha=(0.1, 0.2)))
-    assert limits.cells_of(config) == len(make_cells(config)) == 12
+    assert count_cells(config) == len(make_cells(config)) == 12
     check_limits(config)
