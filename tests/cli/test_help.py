@@ -1,17 +1,20 @@
 """What a newcomer sees first: help that fits a screen, and says nothing that is not so."""
 
 import contextlib
+import io
 import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
+import tyro
 
 from tsallax import cli
 from tsallax.cli import train, tune
+from tsallax.cli.help_page import help_page
 
 SCREEN = (80, 24)
-LARGER = 40  # lines of a window, for commands that list all they have
 
 
 def help_of(name: str, capsys, monkeypatch, *words: str) -> list[str]:
@@ -27,9 +30,42 @@ def help_of(name: str, capsys, monkeypatch, *words: str) -> list[str]:
 def test_help_fits_a_screen(name, capsys, monkeypatch):
     """Lines as a terminal of 80 columns breaks them."""
     lines = help_of(name, capsys, monkeypatch)
-    assert len(lines) >= 7
-    height = sum(max(1, -(-len(line) // SCREEN[0])) for line in lines)
-    assert height <= (SCREEN[1] if name in ("", "train", "tune") else LARGER)
+    assert lines[0].startswith(f"usage: tsallax {name}".rstrip())
+    assert max(map(len, lines)) <= SCREEN[0]
+    assert len(lines) < SCREEN[1]  # and the next prompt
+
+
+@pytest.mark.parametrize("name", sorted({*cli.COMMANDS} - {"train", "tune"}))
+def test_help_has_every_option_that_is_there(name):
+    """Each option that the help names is understood, and no other is."""
+    run = import_module(cli.COMMANDS[name].module).run
+    boxed = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(boxed):
+        tyro.cli(run, args=["--help"], config=(tyro.conf.FlagCreatePairsOff,))
+    understood = set(re.findall(r"^(?:│| ) (?:-o PATH, )?(--[a-z-]+)", boxed.getvalue(), re.M)) - {
+        "--help"
+    }
+    assert set(re.findall(r"^  .*?(--[a-z-]+)", help_page(name, run), re.M)) == understood
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "CartPole-v1", "--seed", "3"], "--seed, 3; perhaps you meant --first-seed or"),
+        (["train", "CartPole-v1", "--q", "two"], "--q: could not convert string to float: 'two'."),
+        (["reproduce", "fig1", "--scale", "tiny"], "Expected one of ('smoke', 'quick', 'long',"),
+        (["push", "runs/first"], "missing: REPO USER/NAME; made if it is not there."),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_line_that_is_not_understood_is_refused_in_one_line(words, said, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(words)
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"tsallax {words[0]}: ")
+    assert said in line
+    assert line.endswith(f" Options: tsallax {words[0]} --help")
 
 
 @pytest.mark.parametrize("module", [train, tune], ids=["train", "tune"])

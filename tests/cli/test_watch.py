@@ -93,7 +93,12 @@ def test_a_run_whose_process_is_gone_is_not_waited_for(finished, tmp_path, capsy
 
 def test_watching_nothing_is_one_line(tmp_path, capsys):
     assert cli.main(["watch", str(tmp_path)]) == 2
-    assert "is not a run's folder" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith(" is not a run's folder: it has no run.json\n")
+
+
+def test_the_folder_around_a_run_names_it(finished, capsys):
+    assert cli.main(["watch", str(finished.parent)]) == 2
+    assert capsys.readouterr().err.endswith(f"it has no run.json, but {finished} is one\n")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

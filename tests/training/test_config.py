@@ -108,7 +108,7 @@ def test_grid():
         ({"batch": 130, "steps": 132}, "132 steps make no update"),  # both become 132
         ({"choices": "sb3", "steps": 50_000}, "first one comes after 50000"),
         ({"q": (math.nan,)}, "q must be a number, not nan"),
-        ({"q": (2.0, -1.0)}, "q must be positive for the exact policy; `paper` takes any"),
+        ({"q": (2.0, -1.0)}, "q must be positive for the exact policy; --policy paper takes any"),
         ({"alpha": (0.0,)}, "alpha must be positive, not 0"),
         ({"gamma": (1.1,)}, "gamma must be between 0 and 1, not 1.1"),
         ({"epsilon": (2.0,)}, "epsilon must be between 0 and 1, not 2"),

@@ -99,7 +99,7 @@ def test_an_object_that_cannot_be_copied_is_refused_at_once(more):
         (3, "env must be a name, an environment, or a function that makes one, not int"),
         (lambda: 3, "env must make an environment, not int"),
         (Stairs, r"observations Discrete\(7\): --one-hot True"),
-        (host_envs.Continuous, "has continuous actions: --algo sac"),
+        (host_envs.Continuous, "has continuous actions, for which --algo is one of sac"),
         (host_envs.Mapped, "FlattenObservation"),
     ],
 )

@@ -62,7 +62,6 @@ def usage() -> str:
             "",
             "Value-based deep reinforcement learning with Tsallis entropy, in JAX.",
             "",
-            "commands:",
             *rows,
             "",
             "`tsallax COMMAND --help` lists the options of a command.",
@@ -123,13 +122,16 @@ def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
     """The call of a subcommand that a command line asks for; nothing of it has run yet.
 
     A command with very many options has a help of its own for those that one needs first (`HELP` of
-    its module). What is wrong with a word is said without its control characters.
+    its module), and all of them in `--help-all`. What is wrong with a word is said in one line,
+    without its control characters.
     """
     import tyro
 
+    from tsallax.cli.help_page import help_page, refusal
+
     module = import_module(COMMANDS[name].module)
-    if hasattr(module, "HELP") and not {"-h", "--help"}.isdisjoint(words):
-        print(module.HELP)
+    if not {"-h", "--help"}.isdisjoint(words):
+        print(module.HELP if hasattr(module, "HELP") else help_page(name, module.run))
         raise SystemExit(0)  # as tyro's own help ends
 
     @functools.wraps(module.run)
@@ -143,8 +145,8 @@ def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
             flags = (tyro.conf.FlagCreatePairsOff,)  # --best, and no --no-best beside it
             return tyro.cli(asked, prog=f"tsallax {name}", args=words, config=flags)
     finally:
-        for line in said.getvalue().splitlines():
-            print(printable(line), file=sys.stderr)
+        if said.getvalue():
+            print(printable(refusal(name, said.getvalue())), file=sys.stderr)
 
 
 class LastingPipe(io.FileIO):

@@ -31,7 +31,9 @@ WIDE = 250  # columns of output that is not shown on a terminal: one line per cl
 
 
 def run(
-    results: Annotated[Path, tyro.conf.Positional] = Path("results"),
+    results: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[RESULTS]")] = Path(
+        "results"
+    ),
     details: bool = False,
     write: Path | None = None,
 ) -> None:

@@ -33,5 +33,6 @@ def run(
 
     path, best = which_run(folder, agent, best)
     difference = load(path, cell, env=env, best=best).to_onnx(out)
-    print(f"{printable(out)}: pi differs from ours by {difference:.1g} at most, run by onnxruntime")
+    print(f"policy {printable(out)}")
+    print(f"checked: onnxruntime's pi differs from ours by at most {difference:.1g}")
     return 0

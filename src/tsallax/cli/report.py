@@ -16,7 +16,7 @@ from tsallax.storage.files import Directory
 def run(
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS")],
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("report.html"),
-    clips: bool = True,
+    no_clips: bool = False,
 ) -> None:
     """Write a page of runs: curves, scores, comparisons, claims, configurations, clips.
 
@@ -26,7 +26,7 @@ def run(
         folders: runs of `tsallax train`, results of `tsallax reproduce`, or folders that contain
             them.
         out: the page.
-        clips: put the videos of `tsallax play` into it.
+        no_clips: leave out the videos of `tsallax play`.
     """
     if not folders:
         raise ValueError("which runs? Give one folder or more")
@@ -36,7 +36,7 @@ def run(
         raise FileNotFoundError(f"{out} cannot be written: no folder for it, or a folder itself")
     use_cache()  # claims on tabular MDPs are compiled
     found = gather(folders)
-    if not clips:
+    if no_clips:
         found = found._replace(clips=[])
     page = html(found)
     with Directory(out.parent) as folder:

@@ -10,20 +10,18 @@ from tsallax.experiments.study import load, names
 
 
 def run(
-    studies: Annotated[tuple[str, ...], tyro.conf.Positional],
+    studies: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="STUDIES")],
     scale: Literal["smoke", "quick", "long", "full"] = "quick",
     out: Path = Path("results"),
     where: Annotated[Where, tyro.conf.arg(name="")] = Where(),  # noqa: B008
 ) -> int:
     """Reproduce figures of the paper: fig1 to fig10, our own studies by their names, or all.
 
-    A command that was stopped and is run again does what is missing. Figures share the runs that
-    they have in common.
+    The same command again does what is missing. Figures share the runs they have in common.
 
     Args:
         studies: their names, or `all`.
-        scale: smoke (a test), quick (hours), long (the paper's steps, fewer seeds) or full (the
-            paper's steps and seeds).
+        scale: a test, hours, the paper's steps, or its seeds as well.
         out: the folder of the results.
         where: where the runs are executed.
     """

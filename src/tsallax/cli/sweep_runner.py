@@ -27,15 +27,25 @@ RUNS, LOGS = "runs", "logs"
 
 @dataclass(frozen=True)
 class Where:
-    """Where the runs are executed."""
+    """Where the runs are executed.
 
-    executor: Literal["local", "ray"] = "local"  # one pinned process per core, or Ray tasks
-    workers: int = 0  # jobs at a time; 0 for one per core
-    width: int = 1  # runs side by side in one program: 1 is fastest on a CPU, a GPU wants many
-    address: str = ""  # of a Ray cluster; if not given, one is started here
-    gpus: float = 0.0  # of each Ray task
-    draw_only: bool = False  # run nothing; make tables and pictures of what is done
-    seeds: int = 0  # of each setting; 0 for the study's own. With more seeds, what is done is kept
+    Args:
+        executor: one pinned process per core, or Ray tasks.
+        workers: jobs at a time; 0 for one per core.
+        width: runs side by side in one program: 1 is fastest on a CPU, a GPU wants many.
+        address: of a Ray cluster; if not given, one is started here.
+        gpus: of each Ray task.
+        draw_only: run nothing; make tables and pictures of what is done.
+        seeds: of each setting; 0 for the study's own. With more seeds, what is done is kept.
+    """
+
+    executor: Literal["local", "ray"] = "local"
+    workers: int = 0
+    width: int = 1
+    address: str = ""
+    gpus: float = 0.0
+    draw_only: bool = False
+    seeds: int = 0
 
 
 class Board:

@@ -27,17 +27,18 @@ def run(
     """Show how a run in another process is going, until it ends or Ctrl-C.
 
     Args:
-        path: The run's folder.
-        every: Seconds between two looks at the folder.
-        once: Look once, then exit.
-        env: The run's own environment, needed only if it is `package:Name`, to allow that import.
+        path: a run's folder.
+        every: seconds between two looks at the folder.
+        once: look once, then exit.
+        env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     config = read_run(path, env)[0]
     cells = make_cells(config)
     labels = [cell.label(varied(config)) for cell in cells]
     seen = 0
     waiting = "no period has ended yet"
-    with Display(title(config), labels, config.steps, waiting, rows_of(config)) as show:
+    early = config.stop_at is not None
+    with Display(title(config), labels, config.steps, waiting, rows_of(config), early) as show:
         while True:
             # The status is read before the rows, so that the last ones are not missed.
             ended = read_run(path, env)[1].status

@@ -260,7 +260,9 @@ def read_about(path: Path) -> About:
         raise FileNotFoundError(f"there is no folder {path}")
     with Directory(path) as folder:
         if not folder.has(RUN):
-            raise FileNotFoundError(f"{path} is not a run's folder: it has no {RUN}")
+            below = next(iter(sorted(path.glob(f"*/{RUN}"))), None)
+            hint = f", but {below.parent} is one" if below else ""
+            raise FileNotFoundError(f"{path} is not a run's folder: it has no {RUN}{hint}")
         try:
             about = json.loads(folder.read(RUN, LONGEST), object_pairs_hook=_without_duplicates)
             schema, config, state = about["schema"], about["config"], about["status"]

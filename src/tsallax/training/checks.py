@@ -67,7 +67,9 @@ def check_values(config: Config) -> None:
     if config.first_seed + config.seeds > 2**31:
         raise ValueError(f"seeds must be below 2^31: {config.first_seed} is too large a first one")
     if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):
-        raise ValueError(f"q must be positive for the {config.policy} policy; `paper` takes any")
+        raise ValueError(
+            f"q must be positive for the {config.policy} policy; --policy paper takes any"
+        )
     if any(not isinstance(width, int) or width < 1 for width in config.hidden):
         raise ValueError(f"hidden widths must be whole and at least 1, not {config.hidden}")
     if config.loop == "host" and config.env.startswith("MinAtar/"):

@@ -43,7 +43,8 @@ def check_kind(algo: str, env_id: str, box: bool) -> None:
     from tsallax.operators.table import ACTOR_CRITICS
 
     if box and algo not in ACTOR_CRITICS:
-        raise ValueError(f"{env_id} has continuous actions: --algo {', '.join(ACTOR_CRITICS)}")
+        known = ", ".join(ACTOR_CRITICS)
+        raise ValueError(f"{env_id} has continuous actions, for which --algo is one of {known}")
 
 
 def _resolved(config: Config, shown: Any) -> Config:

@@ -1,0 +1,98 @@
+"""The help of a subcommand, and its refusals, in plain lines of 80 columns.
+
+`tyro` draws both as boxes, with "(default: None)" at every option that is not given.
+"""
+
+import dataclasses
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import tyro
+
+COLUMNS, WIDEST = 80, 24  # of a line; of an option that has its description beside it
+METAVARS = {Path: "PATH", int: "N", float: "X", str: "NAME", bool: ""}
+RULE = re.compile(r"[╭╰]|[│ ]*(─{4}|-{4})")  # a terminal that has no such frames gets dashes
+
+
+class Option(NamedTuple):
+    words: str  # as it is typed: "--seed N", or "RUN"
+    about: str
+
+
+def help_page(name: str, function: Callable[..., Any]) -> str:
+    """What `tsallax NAME --help` prints, from the docstring and the signature."""
+    intro, _ = _docs(function)
+    options = list(_options(function))
+    first = [option.words for option in options if not option.words.startswith("-")]
+    rest = ["[OPTIONS]"] if len(first) < len(options) else []
+    width = max((len(x.words) for x in options if len(x.words) <= WIDEST), default=0)
+    lines = [" ".join(["usage: tsallax", name, *first, *rest])]
+    for paragraph in intro.split("\n\n"):
+        lines += ["", *textwrap.wrap(" ".join(paragraph.split()), COLUMNS)]
+    lines += [""] if options else []
+    for words, about in options:
+        lead, indent = f"  {words:{width}}  ", " " * (width + 4)
+        if len(words) > width:
+            lines, lead = [*lines, f"  {words}"], indent
+        lines += textwrap.wrap(about, COLUMNS, initial_indent=lead, subsequent_indent=indent)
+    return "\n".join(lines)
+
+
+def _docs(documented: Any) -> tuple[str, dict[str, str]]:
+    """What stands before `Args:`, and what is said of each argument."""
+    intro, _, listed = (inspect.getdoc(documented) or "").partition("\n\nArgs:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n      .*)*)", listed, re.M)
+    return intro, {name: " ".join(about.split()).removesuffix(".") for name, about in found}
+
+
+def _options(documented: Any) -> Iterator[Option]:
+    """Those of a function or, for options that several commands share, of a dataclass."""
+    kinds, about = get_type_hints(documented, include_extras=True), _docs(documented)[1]
+    for parameter in inspect.signature(documented).parameters.values():
+        kind, marks = kinds[parameter.name], ()
+        if get_origin(kind) is Annotated:
+            kind, *marks = get_args(kind)
+        if dataclasses.is_dataclass(kind):
+            yield from _options(kind)
+        else:
+            yield _option(parameter, kind, marks, about[parameter.name])
+
+
+def _option(parameter: inspect.Parameter, kind: Any, marks: Any, about: str) -> Option:
+    given = {key: getattr(mark, key) for mark in marks for key in ("metavar", "name", "aliases")
+             if getattr(mark, key, None)}  # fmt: skip
+    base = next((x for x in (kind, *get_args(kind)) if x in METAVARS), None)
+    choices = "{" + ",".join(map(str, get_args(kind))) + "}" if get_origin(kind) is Literal else ""
+    metavar = given.get("metavar") or choices or METAVARS.get(base, "")
+    default = parameter.default
+    if default not in (None, "", (), False, parameter.empty):
+        about = f"{about} (default: {default})"
+    if tyro.conf.Positional in marks:
+        return Option(metavar if "metavar" in given else parameter.name.upper(), about)
+    flags = [*given.get("aliases", ()), f"--{given.get('name') or parameter.name}"]
+    return Option(f"{', '.join(flags).replace('_', '-')} {metavar}".rstrip(), about)
+
+
+def refusal(name: str, boxed: str) -> str:
+    """What `tyro` says of a command line that it refuses, in one line."""
+    parts: list[list[str]] = [[]]
+    for line in boxed.splitlines():
+        if RULE.match(line):
+            parts.append([])
+        elif line.strip("│ "):
+            parts[-1].append(line.strip("│ "))
+    parts = [part for part in parts if part]
+    if "╭" not in boxed:  # its title, which else is in the frame
+        parts = parts[1:]
+    said = re.sub(
+        r"^Error parsing |(?<=^Missing) from.*?(?=:)| \(required\)", "", " ".join(parts[0])
+    )
+    near = [x for part in parts if part and part[0].startswith("Perhaps you meant") for x in part]
+    flags = [line.split()[0].rstrip(",") for line in near if line.startswith("--")]
+    hint = f"; perhaps you meant {' or '.join(flags)}" if flags else ""
+    said = said[:1].lower() + said[1:].rstrip(".")
+    return f"tsallax {name}: {said}{hint}. Options: tsallax {name} --help"
