@@ -7,14 +7,11 @@ trains what is not there yet and prints the table, with bootstrap intervals over
 
 import argparse
 import csv
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-
-from tsallax import stats
+from side_by_side import train, words
 
 VECTORS = (
     "--first-seed 100 --batch 64 --target-period 1000 --warmup 1000 --epsilon 1 --eval-episodes 20"
@@ -45,11 +42,10 @@ ARMS = {
 FEW = ("TAL", "TAL-AC without the actor", "TAL-AC", "discrete SAC")
 
 
-def train(task: str, arm: str, folder: Path) -> None:
+def settings(task: str, arm: str) -> str:
     how = ARMS[arm].format(tau=0.02 if task in BETA else 0.005)
     beta = "" if "sac" in how else f"--beta {BETA.get(task, 0.9)}"
-    words = f"train {task} --learner replay {TASKS[task]} {how} {beta} --out {folder}".split()
-    subprocess.run([sys.executable, "-m", "tsallax", *words], check=True)
+    return f"{task} --learner replay {TASKS[task]} {how} {beta}"
 
 
 def scores(folder: Path) -> tuple[list[float], list[float]]:
@@ -62,11 +58,6 @@ def scores(folder: Path) -> tuple[list[float], list[float]]:
     return [float(np.mean(x)) for x in found.values()], [x[-1] for x in found.values()]
 
 
-def words(values: list[float]) -> str:
-    found = stats.interval(stats.mean, np.array(values)[:, None])
-    return f"{found.value:.1f} ({found.low:.1f} to {found.high:.1f})"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("task", choices=TASKS)
@@ -77,7 +68,7 @@ def main() -> None:
     for arm in args.arms or (ARMS if args.task == "CartPole-v1" else FEW):
         name = f"{args.task.split('/')[-1]} {arm}".replace(",", "").replace(" = ", "")
         folder = args.out / name.replace(" ", "-")
-        train(args.task, arm, folder)  # returns at once if it is done, resumes if it was stopped
+        train(settings(args.task, arm), folder)
         lines.append(f"| {arm} | {' | '.join(map(words, scores(folder)))} |")
     print("| | mean of all evaluations | last evaluation |\n|---|---|---|", *lines, sep="\n")
 
