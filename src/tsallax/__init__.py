@@ -4,10 +4,11 @@ The names below are imported when they are first used (PEP 562), so that `import
 command line answer at once: jax alone takes a second or more to import.
 """
 
-from tsallax._process import is_command, listen
+from tsallax._process import collect_rarely, is_command, listen
 
 if is_command():
     listen()
+    collect_rarely()
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,10 +1,11 @@
-"""The process of the `tsallax` command, before anything else is imported: what Ctrl-C does to it.
+"""The process of the `tsallax` command, before anything else is imported.
 
-Python's own answer is an exception. In the middle of an import it does harm, and in a callback of
-the garbage collector it is lost.
+How often garbage is collected, and what Ctrl-C does: Python's own answer to that is an exception.
+In the middle of an import it does harm, and in a callback of the garbage collector it is lost.
 """
 
 import _thread
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,14 @@ def is_command() -> bool:
     if script == "-m":  # so named while Python still looks for the module to run
         return "tsallax" in sys.orig_argv
     return os.path.splitext(os.path.basename(script))[0] == "tsallax"  # noqa: PTH119, PTH122
+
+
+def collect_rarely() -> None:
+    """Importing and tracing make objects by the hundred thousand, most of which stay.
+
+    By Python's own threshold the garbage collector looks at all of them again and again.
+    """
+    gc.set_threshold(100_000)
 
 
 def listen() -> None:

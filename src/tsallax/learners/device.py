@@ -79,7 +79,7 @@ class DeviceLearner:
             tick(step)
             metrics = jax.tree.map(np.asarray, metrics)
             step = int(metrics.step[0])
-            self._check_truncations(int(np.max(state.truncations)), step)
+            self._check_truncations(int(np.asarray(state.truncations).max()), step)
             yield Period(step, state, state.agent.params, metrics, {})
 
     def _check_truncations(self, seen: int, step: int) -> None:
@@ -146,8 +146,8 @@ def keys_of(seeds: list[int]) -> Key[Array, "cells"]:
 
 
 def start_cells(init: Callable[..., Any], seeds: list[int]) -> Any:
-    """The first state of each cell."""
-    return own_buffers(_over_keys(init)(keys_of(seeds)))
+    """The first state of each cell. What a program gives has buffers of its own, each."""
+    return _over_keys(init)(keys_of(seeds))
 
 
 @lru_cache(maxsize=32)

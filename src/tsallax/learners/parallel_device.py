@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from tsallax.agents import Agent, AgentState
@@ -37,7 +38,7 @@ class Finals(NamedTuple):
 def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
     """The loop of one cell."""
     slots = 0 if env.time_limit is None else -(-shape.length // env.time_limit)
-    every = jnp.arange(shape.envs)
+    every = np.arange(shape.envs)
 
     def init(key: PRNGKeyArray) -> State:
         k_agent, k_reset, k_run = jax.random.split(key, 3)
