@@ -12,7 +12,7 @@ import tyro
 
 from tsallax import cli
 from tsallax.cli import train, tune
-from tsallax.cli.help_page import help_page
+from tsallax.cli.help_page import help_page, refusal
 
 SCREEN = (80, 24)
 
@@ -127,3 +127,7 @@ def test_help_does_not_wait_for_jax():
     code = "import sys; from tsallax.cli import main; main(['--help']); print('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("False\n")
+
+
+def test_a_refusal_without_a_frame_is_one_line_as_well():
+    assert refusal("play", "no\nsuch option\n").startswith("tsallax play: no such option. Options")

@@ -88,9 +88,8 @@ def refusal(name: str, boxed: str) -> str:
     parts = [part for part in parts if part]
     if "╭" not in boxed:  # its title, which else is in the frame
         parts = parts[1:]
-    said = re.sub(
-        r"^Error parsing |(?<=^Missing) from.*?(?=:)| \(required\)", "", " ".join(parts[0])
-    )
+    first = " ".join(parts[0] if parts else boxed.split())  # another tyro may have other frames
+    said = re.sub(r"^Error parsing |(?<=^Missing) from.*?(?=:)| \(required\)", "", first)
     near = [x for part in parts if part and part[0].startswith("Perhaps you meant") for x in part]
     flags = [line.split()[0].rstrip(",") for line in near if line.startswith("--")]
     hint = f"; perhaps you meant {' or '.join(flags)}" if flags else ""

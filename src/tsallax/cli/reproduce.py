@@ -21,7 +21,7 @@ def run(
 
     Args:
         studies: their names, or `all`.
-        scale: a test, hours, the paper's steps, or its seeds as well.
+        scale: of a test, of hours, of the paper's steps, or of its steps and seeds.
         out: the folder of the results.
         where: where the runs are executed.
     """
