@@ -72,13 +72,15 @@ def moved_links(text: str, path: str) -> str:
 
 
 def linked_names(text: str, page: str) -> str:
-    """Dotted names that the reference describes, as links to it."""
+    """Dotted names that the reference describes, as links to it; in tables by their last part."""
 
     def link(match: re.Match[str]) -> str:
-        home = reference_of(match[1])
-        return f"[`{match[1]}`]({relative(home, page)})" if home else match[0]
+        row, dotted = match.string.startswith("|"), match[1]
+        shown, home = dotted.rpartition(".")[2] if row else dotted, reference_of(dotted)
+        return f"[`{shown}`]({relative(home, page)})" if home else f"`{shown}`"
 
-    return re.sub(r"(?<!\[)`(tsallax(?:\.\w+)+)`", link, text)
+    name = re.compile(r"(?<!\[)`(tsallax(?:\.\w+)+)`")
+    return "\n".join(name.sub(link, line) for line in text.split("\n"))
 
 
 @functools.cache

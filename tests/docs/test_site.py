@@ -51,6 +51,8 @@ def test_names_become_links_and_code_stays():
     assert linked == (
         f"[{name}](../reference/policies.md#softmax) `tsallax.nowhere.x` [{name}](b.md)"
     )
+    row = build_docs.linked_names(f"| {name} | `tsallax.nowhere.x` |", "sub/a.md")
+    assert row == "| [`softmax`](../reference/policies.md#softmax) | `x` |"
     code = f"```text\n{name}\n```"
     upper = build_docs.outside_code(str.upper, f"a\n{code}\nb")
     assert upper == f"A\n{code}\nB"

@@ -37,6 +37,16 @@ def settings(*cells):
     return summary.settings_of([run_of(*cells)])[0]
 
 
+def test_the_best_evaluation_is_each_seed_at_its_highest():
+    """(3 + 7) / 2, of evaluations that are known at some steps only."""
+    (one,) = settings(cell(0, [np.nan, 3, 1]), cell(1, [5, np.nan, 7]))
+    assert summary.best_evaluation(one) == 5.0
+    (unknown,) = settings(cell(0, [np.nan, np.nan]))
+    assert summary.best_evaluation(unknown) is None
+    del one.curve.columns["eval_return"]  # as in tables of older versions
+    assert summary.best_evaluation(one) is None
+
+
 def test_bands_by_hand():
     """Of 1, 2, 3, 4 and 100 the two extremes are left out: IQM 3, mean 22."""
     one = settings(*(cell(i, [x, 2 * x]) for i, x in enumerate((1, 2, 3, 4, 100))))

@@ -4,6 +4,9 @@
 const [FEWEST, MOST] = [2, 8]; // actions
 const [MDP, ITERATIONS] = [chain(6), 200]; // the template draws as many states
 
+// Inside of another page, as in the documentation, that page has the heading.
+document.documentElement.classList.toggle("framed", window !== window.top);
+
 const byId = (id) => document.getElementById(id);
 const all = (selector, place = document) => [...place.querySelectorAll(selector)];
 const make = (namespace) => (tag, attributes, ...children) => {

@@ -122,10 +122,12 @@ function scores([environment, settings]) {
   rows.sort((a, b) => (b.f?.iqm ?? -Infinity) - (a.f?.iqm ?? -Infinity));
   const ends = rows.flatMap(({ f }) => (f ? [f.low ?? f.iqm, f.high ?? f.iqm] : []));
   const [from, to] = [Math.min(...ends), Math.max(...ends)];
+  const evaluated = rows.some(({ s }) => s.best !== null);
   const body = rows.map(({ s, f }) => {
     const late = s.seeds - s.whole;
     const notes = [s.diverged && `${s.diverged} diverged`, late && `${late} not at the end`];
-    const seeds = [tight(`${f?.n ?? 0} of ${s.seeds}`), wide(notes.filter(Boolean).join(", "))];
+    const seeds = [...(evaluated ? [tight(s.best === null ? NONE : number(s.best))] : []),
+      tight(`${f?.n ?? 0} of ${s.seeds}`), wide(notes.filter(Boolean).join(", "))];
     if (!f) return [wide(label(s)), tight(NONE), "", "", tight(NONE), ...seeds];
     const one = f.low === undefined;
     return [
@@ -134,7 +136,8 @@ function scores([environment, settings]) {
       tight(number(f.mean), one ? "" : ` \u00b1 ${number(f.sd)}`), ...seeds,
     ];
   });
-  const head = ["setting", "IQM", "95 %", "", "mean \u00b1 sd", "seeds", "notes"];
+  const head = ["setting", "IQM", "95 %", "", "mean \u00b1 sd",
+    ...(evaluated ? ["best evaluation"] : []), "seeds", "notes"];
   const caption = `${metricName()}, mean over the last fifth of each run, ${environment}`;
   return table(head, body,
     { name: `final scores, ${environment}`, caption, tall: rows.length > 25 });

@@ -82,6 +82,9 @@ show("curves");
 show("scores");
 DATA.claims.forEach(claims);
 if (DATA.clips.length) show("clips", ...DATA.clips.map(clip));
+if (DATA.clips.length === 1 && DATA.clips[0].kind.startsWith("video/")) {
+  $("clips").lastElementChild.open = true; // a film waits to be started, a GIF does not
+}
 if (DATA.runs.length) configurations();
 if (DATA.studies.length) {
   const rows = DATA.studies.map(([name, title, ...rest]) =>

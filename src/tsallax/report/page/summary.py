@@ -111,6 +111,7 @@ def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
             "steps": [int(x) for x in s.curve.iterations("episode_return", points)[0]],
             "bands": {m: found for m in SHOWN if (found := bands(s, m, points))},
             "finals": {m: found for m in SHOWN if (found := statistics(final(s, m)))},
+            "best": best_evaluation(s),
         }
         for s in settings
     ]
@@ -195,6 +196,13 @@ def final(setting: Setting, metric: str = "episode_return") -> np.ndarray:
         return np.array([])
     scores = setting.curve.final(metric)[np.array(setting.whole)]
     return scores[np.isfinite(scores)]
+
+
+def best_evaluation(setting: Setting) -> float | None:
+    """The best evaluation of each seed, averaged: the weights that `--best` plays."""
+    returns = setting.curve.columns.get("eval_return", np.empty((0, 0)))
+    best = [row[np.isfinite(row)].max() for row in returns if np.isfinite(row).any()]
+    return _plain(np.array([np.mean(best)]))[0] if best else None
 
 
 def statistics(scores: np.ndarray) -> dict[str, Any] | None:
