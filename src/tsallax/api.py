@@ -21,7 +21,7 @@ from tsallax.training.config import Config, grid, varied
 from tsallax.training.driver import Best, Progress, Silent, make_folder, periods
 from tsallax.training.final import best_cell, final_scores, mean_of, mean_text
 from tsallax.training.given import field_value
-from tsallax.training.initial import Initial, start_from, take_initial
+from tsallax.training.initial import Initial, take_initial
 from tsallax.training.model import Model
 from tsallax.training.own_env import check_copies, given_environment, own_settings
 from tsallax.training.presets import with_preset_file
@@ -196,11 +196,12 @@ def train(
     check_copies(own_env, config)
     run = make_run(config, own, env=own_env)
     check_memory(run)
-    initial = take_initial(run)
+    initial = take_initial(run) if config.init_from else None
     seen: list[Progress] = []
     params, failures = None, {}
     show, best = Line(config, len(run.cells)) if progress else Silent(), Best(len(run.cells))
-    for one in periods(run, start_from(run, initial), show, best):
+    state = run.learner.start(initial and initial.params)
+    for one in periods(run, state, show, best):
         period = one.period
         for cell in period.failures.keys() - failures.keys():
             warnings.warn(f"cell {cell} {period.failures[cell]}", stacklevel=2)

@@ -15,7 +15,7 @@ from tsallax.learners.device import own_buffers
 from tsallax.storage.run_folder import read_about
 from tsallax.training.build import make_run
 from tsallax.training.driver import Silent, train_into
-from tsallax.training.initial import start_from, take_initial
+from tsallax.training.initial import take_initial
 from tsallax.training.stored_config import load_weights, read_run
 
 PARALLEL = {
@@ -44,9 +44,8 @@ def test_every_cell_starts_from_the_chosen_weights(kind, source):
     config = tiny.config(init_from=str(source), init_weights=kind, init_cell=2)
     run = make_run(config)
     initial = take_initial(run)
-    assert initial is not None
     assert initial.source | {"weights": kind, "cell": 2, "env": "CartPole-v1"} == initial.source
-    state, fresh = start_from(run, initial), own_buffers(run.learner.start())
+    state, fresh = run.learner.start(initial.params), own_buffers(run.learner.start())
     taken = jax.tree.map(lambda x: np.repeat(x[2:3], 4, 0), weights(source, kind == "best"))
     same(state.agent.params, taken)
     same(state.agent.target_params, taken)
@@ -57,7 +56,6 @@ def test_every_cell_starts_from_the_chosen_weights(kind, source):
 def test_the_cell_with_the_best_evaluation_is_taken_unless_one_is_named(source):
     best = read_about(source).everything["best"]["return"]
     initial = take_initial(make_run(tiny.config(init_from=str(source))))
-    assert initial is not None
     assert initial.source["cell"] == int(np.argmax(best))
     assert initial.source["weights"] == "best"
 
@@ -84,7 +82,7 @@ def test_every_learner_starts_from_another_run(case, tmp_path):
     config, _ = read_run(first)
     other = tsallax.train(env, **own, init_from=first, init_weights="last", first_seed=5)
     run = make_run(other.config)
-    state = start_from(run, take_initial(run))
+    state = run.learner.start(take_initial(run).params)
     chosen = other.initial.source["cell"]
     params = jax.tree.map(lambda x: np.repeat(x[chosen : chosen + 1], config.seeds, 0), last)
     same(state.agent.params, params)

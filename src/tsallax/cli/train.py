@@ -92,7 +92,8 @@ def run(
         extend(path, to_json(config), built.learner.layout)
     elif found is None:  # refused before anything is shown
         check_free(path)
-        take_initial(built)
+        if config.init_from:
+            take_initial(built)
     begin, what = time.monotonic(), printable(f"{config.algo} on {config.env}")
 
     def picture(folder: Path) -> bytes:

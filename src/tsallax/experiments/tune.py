@@ -24,7 +24,7 @@ from tsallax.training.build import Run, check_memory, make_run, shape_of
 from tsallax.training.config import Config, to_json
 from tsallax.training.driver import Silent, periods
 from tsallax.training.final import SHARE
-from tsallax.training.initial import start_from, take_initial
+from tsallax.training.initial import take_initial
 from tsallax.training.options import Choices, Range
 from tsallax.training.presets import OPEN
 
@@ -193,7 +193,8 @@ def _train(
     run = make_run(configs[0], beside=configs[1:])
     check_memory(run)
     worth, count = Worth(run), len(configs)
-    for progress in periods(run, start_from(run, take_initial(run)), Silent()):
+    params = take_initial(run).params if run.config.init_from else None
+    for progress in periods(run, run.learner.start(params), Silent()):
         if asked():
             return None
         if progress.evaluation is not None:

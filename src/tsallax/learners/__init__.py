@@ -101,7 +101,7 @@ class Learner(Protocol):
     """Trains all cells of a run, from a state to the next."""
 
     def start(self, params: Params | None = None) -> Any:
-        """The state before the first step, with these weights if they are given."""
+        """The state before the first step; with these weights, of every cell or of one for all."""
         ...
 
     def train(self, state: Any, tick: Tick) -> Iterator[Period]:
@@ -132,9 +132,10 @@ class Learner(Protocol):
 
 
 def with_weights(state: AgentState, params: Params | None) -> AgentState:
-    """An agent's first state with other weights, in the frozen copy too."""
+    """First states with other weights, in the frozen copy too; those of one cell are for all."""
     if params is None:
         return state
+    params = jax.tree.map(lambda x, own: jnp.broadcast_to(x, own.shape), params, state.params)
     copied = params.critics if isinstance(params, Weights) else params
     return state._replace(params=params, target_params=copied)
 

@@ -16,7 +16,7 @@ from tsallax.storage.run_folder import RunFolder, read_about, status
 from tsallax.training.build import Run
 from tsallax.training.compile_time import compile_seconds
 from tsallax.training.config import to_json, varied
-from tsallax.training.initial import Initial, kept_initial, start_from, take_initial
+from tsallax.training.initial import Initial, kept_initial, take_initial
 
 
 class Progress(NamedTuple):
@@ -144,7 +144,8 @@ def train_into(
         keep_state: keep the state of a finished run, up to the size that its configuration says.
     """
     resumed = status(path, to_json(run.config)) is not None
-    initial = None if resumed else take_initial(run)  # refused before there is a folder
+    start_from = run.config.init_from and not resumed
+    initial = take_initial(run) if start_from else None  # refused before there is a folder
     folder = make_folder(path, run, resumed)
     try:
         state = resume(run, folder, say) if resumed else begin(run, folder, initial)
@@ -172,9 +173,10 @@ def make_folder(path: Path, run: Run, resume: bool = False) -> RunFolder:
 
 def begin(run: Run, folder: RunFolder, initial: Initial | None) -> Any:
     """The state before the first step. Weights of another run are copied into this one's folder."""
-    if initial is not None:
-        folder.save_initial(*initial)
-    return start_from(run, initial)
+    if initial is None:
+        return run.learner.start()
+    folder.save_initial(*initial)
+    return run.learner.start(initial.params)
 
 
 def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
@@ -184,7 +186,7 @@ def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
         say(f"tsallax: {printable(why)}")
     if saved is None:
         say(f"{printable(folder.path)} has no checkpoint: the run starts from the beginning")
-        return begin(run, folder, kept_initial(run, folder.path) or take_initial(run))
+        return begin(run, folder, kept_initial(run, folder.path) if run.config.init_from else None)
     say(f"{printable(folder.path)} resumes from step {saved.step:,}")
     return run.learner.restore(saved.arrays, saved.about["run"])
 

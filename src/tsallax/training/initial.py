@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from tsallax.networks import Params
+from tsallax.networks.dense import Params
 from tsallax.storage.files import Directory
 from tsallax.storage.reader import array_shapes
 from tsallax.storage.run_folder import BEST, INITIAL, RUN, WEIGHTS, About, plain, read_about
@@ -28,12 +27,9 @@ class Initial(NamedTuple):
     source: dict[str, Any]  # where they come from, for run.json
 
 
-def take_initial(run: Run) -> Initial | None:
-    """The weights of the run that the configuration names, if it names one."""
-    config = run.config
-    if not config.init_from:
-        return None
-    path = run_folder(config.init_from)
+def take_initial(run: Run) -> Initial:
+    """The weights of the run that the configuration names in `init_from`."""
+    path = run_folder(run.config.init_from)
     about = read_about(path)
     try:
         return _take(run, path, about)
@@ -56,21 +52,12 @@ def _take(run: Run, path: Path, about: About) -> Initial:
     return Initial(jax.tree.map(lambda x: x[cell : cell + 1], found), source)
 
 
-def kept_initial(run: Run, path: Path) -> Initial | None:
-    """The same again from the run's own folder; None if it has none."""
+def kept_initial(run: Run, path: Path) -> Initial:
+    """The same from the run's own folder, where they were kept, or else taken again."""
     about = read_about(path)
-    if not run.config.init_from or INITIAL not in about.everything.get("files", {}):
-        return None
+    if INITIAL not in about.everything.get("files", {}):
+        return take_initial(run)
     return Initial(load_arrays(path, about, _of(run, 1), INITIAL), about.everything["initial"])
-
-
-def start_from(run: Run, initial: Initial | None) -> Any:
-    """The learner's first state; every cell has the same initial weights, if there are any."""
-    if initial is None:
-        return run.learner.start()
-    cells = len(run.cells)
-    every = jax.tree.map(lambda x: jnp.broadcast_to(x, (cells, *x.shape[1:])), initial.params)
-    return run.learner.start(every)
 
 
 def _of(run: Run, cells: int) -> Params:
