@@ -20,7 +20,8 @@ from tsallax import cli
 from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
 from tsallax.training.build import make_run
-from tsallax.training.driver import Silent, make_folder, periods, resume
+from tsallax.training.driver import Silent, make_folder, periods
+from tsallax.training.resume import resume
 
 STEPS = 160  # the ring goes round
 CARTPOLE = tiny.config(steps=STEPS)

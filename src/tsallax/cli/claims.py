@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tsallax._jaxlib import use_cache
-from tsallax.cli import unmarked
+from tsallax.cli.common import unmarked
 from tsallax.experiments.judging import NOT_RUN, Finding, Judged, judge
 from tsallax.experiments.verdicts import HOLDS, NOT
 from tsallax.report.claims_table import (

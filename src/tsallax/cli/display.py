@@ -2,21 +2,26 @@
 
 import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from tsallax.cli import printable
-from tsallax.cli.live import COMPILING, Row, Screen, table_of
-from tsallax.spelling import counted, duration
+from tsallax.cli.live import Screen
+from tsallax.spelling import counted, duration, printable
 from tsallax.training.config import Config, grid, varied
 
 if TYPE_CHECKING:
     from tsallax.learners import Ended
     from tsallax.training.driver import Progress
 
+COMPILING = "compiling ..."  # beside the bar, until the first program runs
+SPARKS = " ▁▂▃▄▅▆▇█"
+NONE = "-"  # no episode ended
+ROWS = 12  # of the table; the rest is in the metrics file
 DRAWN = 32  # periods of a curve
 EVERY = 5.0  # seconds between two plain lines
 STOPPING = "stopping at the end of this period; press again to stop at once"
@@ -30,6 +35,13 @@ def title(config: Config) -> str:
     parts = parts if settings > 1 < config.seeds else ""
     several = f", {cells} runs side by side{parts}" if cells > 1 else ""
     return f"{config.algo} on {config.env}{several}"
+
+
+class Row(NamedTuple):
+    """One line of the table: a cell, or the seeds of one setting."""
+
+    label: str
+    cells: slice
 
 
 def rows_of(config: Config) -> list[Row] | None:
@@ -183,17 +195,9 @@ class Display:
         """The rows with their latest metrics; nothing before there are any."""
         if self.metrics is None:
             return []
-        troubles = [
-            next(
-                (
-                    words
-                    for i in range(*row.cells.indices(len(self.labels)))
-                    if (words := self.trouble(i))
-                ),
-                "",
-            )
-            for row in self.rows
-        ]
+        every = range(len(self.labels))
+        wrong = [filter(None, map(self.trouble, every[row.cells])) for row in self.rows]
+        troubles = [next(words, "") for words in wrong]
         return table_of(self.rows, self.metrics, self.returns, troubles)
 
     def print_table(self) -> None:
@@ -217,3 +221,52 @@ def _so_far(ended: dict[str, np.ndarray]) -> str:
         return "   no episode ended yet"
     mean = np.nansum(ended["episode_return"] * count) / count.sum()
     return f"   {counted(int(count.sum()), 'episode')}, return {mean:.1f}"
+
+
+def table_of(
+    rows: Sequence[Row], metrics: Shown, returns: Sequence[list[float]], troubles: Sequence[str]
+) -> list[Any]:
+    """The latest metrics of each row, as far as there is room for them; means over its seeds."""
+    several = any(len(metrics.loss[row.cells]) > 1 for row in rows)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("setting" if several else "run")
+    table.add_column("return", justify="right")
+    if several:
+        table.add_column("seeds", justify="right")
+    table.add_column("")
+    for name in ("max Q", "action gap", "support", "loss"):
+        table.add_column(name, justify="right")
+    for row, series, trouble in list(zip(rows, returns, troubles, strict=True))[:ROWS]:
+        ended = metrics.episode_return[row.cells]
+        means = [x[row.cells].mean() for x in (metrics.max_q, metrics.action_gap, metrics.loss)]
+        table.add_row(
+            Text.assemble(row.label, (f"  {trouble[:40]}", "bold red") if trouble else ""),
+            NONE if np.isnan(ended).all() else f"{np.nanmean(ended):.1f}",
+            *([_range(ended)] if several else []),
+            sparkline(series),
+            *(f"{x:.3g}" for x in means[:2]),
+            f"{metrics.support[row.cells].mean():.2f}",
+            f"{means[2]:.3g}",
+        )
+    more = len(rows) - ROWS
+    rest = [Text(f"... and {counted(more, 'more row')}", style="dim")] if more > 0 else []
+    return [table, *rest]
+
+
+def _range(ended: np.ndarray) -> str:
+    """From the lowest to the highest seed."""
+    known = ended[np.isfinite(ended)]
+    return f"{known.min():.1f} to {known.max():.1f}" if len(known) else NONE
+
+
+def sparkline(values: list[float]) -> str:
+    """Values as small bars, with a gap where no episode ended."""
+    shown = np.array(values)
+    finite = shown[np.isfinite(shown)]
+    if not len(finite):
+        return ""
+    low, high = finite.min(), finite.max()
+    scale = (len(SPARKS) - 2) / (high - low) if high > low else 0
+    return "".join(
+        SPARKS[1 + int((x - low) * scale)] if np.isfinite(x) else SPARKS[0] for x in shown
+    )

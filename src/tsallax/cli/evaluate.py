@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli import check_counts, check_seed, which_run
+from tsallax.cli.common import check_counts, check_seed, which_run
 from tsallax.spelling import counted
 
 

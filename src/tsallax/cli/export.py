@@ -5,7 +5,8 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli import printable, which_run
+from tsallax.cli.common import which_run
+from tsallax.spelling import printable
 
 
 def run(

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from tsallax._jaxlib import use_cache
 from tsallax.api import load
-from tsallax.cli import check_counts, check_seed, minatar_terminal, printable, which_run
+from tsallax.cli import minatar_terminal
+from tsallax.cli.common import check_counts, check_seed, which_run
 from tsallax.envs import GAMES, make, ready
 from tsallax.envs.host import make_host
 from tsallax.learners.rollout import Moment, by_policy, host_moments, moments
 from tsallax.report import video
 from tsallax.report.moment_words import number, summary
-from tsallax.spelling import install
+from tsallax.spelling import install, printable
 from tsallax.training.build import make_cells
 from tsallax.training.config import Config, varied
 from tsallax.training.final import best_cell

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import tyro
 
-from tsallax.cli import hub, printable
+from tsallax.cli import hub
 from tsallax.cli.display import title
+from tsallax.spelling import printable
 from tsallax.storage.files import Directory
 from tsallax.storage.portable import check_size, check_whole
 from tsallax.storage.run_folder import RUN

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import tyro
 
 from tsallax import __version__
-from tsallax.cli import hub, printable
-from tsallax.spelling import counted
+from tsallax.cli import hub
+from tsallax.spelling import counted, printable
 
 
 def run(

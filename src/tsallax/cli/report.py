@@ -6,10 +6,9 @@ from typing import Annotated
 import tyro
 
 from tsallax._jaxlib import use_cache
-from tsallax.cli import printable
 from tsallax.report.page import html, troubles
 from tsallax.report.page.gather import gather
-from tsallax.spelling import counted
+from tsallax.spelling import counted, printable
 from tsallax.storage.files import Directory
 
 

@@ -13,12 +13,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from tsallax.cli import printable
 from tsallax.experiments import provenance, results, sweep
 from tsallax.experiments.jobs import Job, make_jobs
 from tsallax.experiments.local import usable_cores
 from tsallax.experiments.study import Setting, Study, settings
-from tsallax.spelling import counted, duration
+from tsallax.spelling import counted, duration, printable
 from tsallax.storage.files import open_below
 from tsallax.training.interrupt import Interrupt
 

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from tsallax.cli import printable
 from tsallax.cli.config_options import config_options
 from tsallax.cli.display import Display, rows_of, title
-from tsallax.spelling import counted, duration
+from tsallax.spelling import counted, duration, printable
 from tsallax.training.config import Config
 
 Log = Literal["tensorboard", "wandb"]

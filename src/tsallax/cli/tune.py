@@ -8,9 +8,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from tsallax.cli import check_counts, printable, unmarked
+from tsallax.cli.common import check_counts, unmarked
 from tsallax.cli.config_options import config_options
-from tsallax.spelling import counted, duration, install
+from tsallax.spelling import counted, duration, install, printable
 from tsallax.training.config import Config
 
 if TYPE_CHECKING:

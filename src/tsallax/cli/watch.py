@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from tsallax.cli import printable
 from tsallax.cli.display import Display, Shown, rows_of, title
+from tsallax.spelling import printable
 from tsallax.storage.files import Directory, is_unlocked
 from tsallax.storage.tables import read_metrics, read_timing
 from tsallax.training.build import make_cells

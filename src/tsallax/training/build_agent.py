@@ -3,14 +3,12 @@
 import math
 from typing import Any
 
-import jax
 import numpy as np
 
 from tsallax.agents import make_agent
-from tsallax.agents.actor_critic import ActorAgent, make_actor_critic
-from tsallax.agents.discrete_actor import make_discrete_actor
-from tsallax.networks.dense import Network, is_image, make_network, mlp, output_shape
-from tsallax.operators.table import ACTOR_CRITICS, ALGORITHMS, get_algorithm
+from tsallax.networks.dense import Network, make_network, output_shape
+from tsallax.operators.table import get_algorithm
+from tsallax.training.build_actor import continuous_actor, discrete_actor
 from tsallax.training.config import CLOSED, Config, agent_kind
 from tsallax.training.resolve import check_kind
 from tsallax.types import Box, Number, allowed_at, bare
@@ -34,41 +32,30 @@ def agent_of(
     network: Network | None,
 ) -> tuple[Any, tuple[int, ...]]:
     """The agent, and the shape of its network's output. The observation may be `Masked`."""
-    masks, observation = allowed_at(observation) is not None, bare(observation)
-    if masks and agent_kind(config) != "value agent":
+    kind, masks = agent_kind(config), allowed_at(observation) is not None
+    observation = bare(observation)
+    if masks and kind != "value agent":
         raise ValueError(f"{config.env} rules actions out, which {config.algo} cannot: take tal")
-    if agent_kind(config) == "continuous actor":
-        return actor_of(config, observation, num_actions, network), ()
-    if network is None:
-        if config.network == "own":
-            raise ValueError("this run has a network of its own: give it in Python, as `network`")
-        head = (num_actions, *((config.quantiles,) if config.head == "quantile" else ()))
-        network = make_network(
-            config.network,
-            observation.shape,
-            head,
-            config.hidden,
-            stacked=bool(config.stack),
-            layer_norm=config.layer_norm,
-            dueling=bool(config.dueling),
-        )
+    if kind == "continuous actor":
+        return continuous_actor(config, observation, num_actions, network), ()
+    network = network or _named_network(config, observation.shape, num_actions)
     head = output_shape(network, observation)
     if len(head) not in (1, 2) or head[0] != num_actions:
         raise ValueError(
             f"the network's output has the shape {head}; {config.env} needs ({num_actions},), "
             f"or ({num_actions}, quantiles)"
         )
-    how = {"q": q, "optimiser": config.optimiser, "optimiser_eps": config.optimiser_eps}
-    if config.actor:
+    if kind == "discrete actor":
         if len(head) > 1:
             raise ValueError(f"{config.algo} has action values, no quantiles: {head}")
-        row, given = ALGORITHMS[ACTOR_CRITICS[config.algo].discrete], config.automatic_alpha
-        agent = make_discrete_actor(network, row, actor=config.actor, automatic_alpha=given, **how)
-        return agent, ()
+        return discrete_actor(config, q, network), ()
     agent = make_agent(
         network,
         get_algorithm(config.algo),
         method=config.policy,
+        q=q,
+        optimiser=config.optimiser,
+        optimiser_eps=config.optimiser_eps,
         loss=config.loss,
         acting=config.acting,
         shared_draw=config.sal_draw == "update",
@@ -76,32 +63,21 @@ def agent_of(
         double=bool(config.double),
         polyak=config.tau is not None,
         masks=masks,
-        **how,
     )
     return agent, head
 
 
-def actor_of(
-    config: Config,
-    observation: jax.ShapeDtypeStruct,
-    dimensions: int,
-    network: Network | None,
-) -> ActorAgent:
-    frame = observation.shape[bool(config.stack) :]
-    if network is not None or is_image(frame, observation.dtype):
-        what = "no network of your own" if network else f"no images {frame}"
-        raise ValueError(f"{config.algo} takes vectors of numbers, and {what}")
-    how = {"hidden": config.hidden, "layer_norm": config.layer_norm}
-    return make_actor_critic(
-        mlp(observation.shape, (2, dimensions), **how),
-        mlp((math.prod(observation.shape) + dimensions,), (1,), **how),
-        ACTOR_CRITICS[config.algo],
-        dimensions,
-        density=config.density,
-        automatic_alpha=config.automatic_alpha,
-        baseline_actions=config.baseline_actions,
-        optimiser=config.optimiser,
-        optimiser_eps=config.optimiser_eps,
+def _named_network(config: Config, observation: tuple[int, ...], num_actions: int) -> Network:
+    if config.network == "own":
+        raise ValueError("this run has a network of its own: give it in Python, as `network`")
+    return make_network(
+        config.network,
+        observation,
+        (num_actions, *((config.quantiles,) if config.head == "quantile" else ())),
+        config.hidden,
+        stacked=bool(config.stack),
+        layer_norm=config.layer_norm,
+        dueling=bool(config.dueling),
     )
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tsallax.learners import Ended, Period, metrics_of
-from tsallax.spelling import printable
-from tsallax.storage.run_folder import RunFolder, read_about, status
+from tsallax.storage.run_folder import RunFolder, status
 from tsallax.training.build import Run
 from tsallax.training.compile_time import compile_seconds
 from tsallax.training.config import to_json, varied
-from tsallax.training.initial import Initial, kept_initial, take_initial
+from tsallax.training.initial import Initial, take_initial
 
 
 class Progress(NamedTuple):
@@ -148,8 +147,12 @@ def train_into(
     initial = take_initial(run) if start_from else None  # refused before there is a folder
     folder = make_folder(path, run, resumed)
     try:
-        state = resume(run, folder, say) if resumed else begin(run, folder, initial)
-        best = known_best(run, folder) if resumed else Best(len(run.cells))
+        if resumed:
+            from tsallax.training.resume import known_best, resume
+
+            state, best = resume(run, folder, say), known_best(run, folder)
+        else:
+            state, best = begin(run, folder, initial), Best(len(run.cells))
         ending, last = _train(run, folder, state, best, watcher, asked)
         if last is not None:
             folder.save_weights(last.params)
@@ -177,32 +180,6 @@ def begin(run: Run, folder: RunFolder, initial: Initial | None) -> Any:
         return run.learner.start()
     folder.save_initial(*initial)
     return run.learner.start(initial.params)
-
-
-def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
-    """The state of the last whole checkpoint, and the metrics as they were then."""
-    saved, refused = folder.last_checkpoint(run.learner.layout)
-    for why in refused:
-        say(f"tsallax: {printable(why)}")
-    if saved is None:
-        say(f"{printable(folder.path)} has no checkpoint: the run starts from the beginning")
-        return begin(run, folder, kept_initial(run, folder.path) if run.config.init_from else None)
-    say(f"{printable(folder.path)} resumes from step {saved.step:,}")
-    return run.learner.restore(saved.arrays, saved.about["run"])
-
-
-def known_best(run: Run, folder: RunFolder) -> Best:
-    """What a resumed run has in its folder, if that is whole."""
-    from tsallax.training.stored_config import load_weights
-
-    best, about = Best(len(run.cells)), read_about(folder.path)
-    with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
-        returns, steps = (np.array(about.everything["best"][n]) for n in ("return", "step"))
-        params = load_weights(folder.path, about, run.learner.params(), best=True)
-        if returns.shape == steps.shape == best.steps.shape:
-            best.returns, best.steps = returns.astype(float), steps
-            best.params = jax.tree.map(np.asarray, params)
-    return best
 
 
 def _keep(run: Run, folder: RunFolder, period: Period) -> int:
