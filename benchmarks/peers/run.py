@@ -39,6 +39,7 @@ def main(
     quick: bool = False,
     draw_only: bool = False,
     tasks: str = ",".join(TASKS),
+    limit: float | None = None,
     cleanrl: Path | None = None,
     purejaxql: Path | None = None,
 ) -> None:
@@ -52,7 +53,8 @@ def main(
         seconds: of a turn, about; a compiled program has its own shortest turn.
         quick: one round of short turns, to try it; the page and its numbers stay.
         draw_only: no measuring: the page and the picture from the numbers of the last run.
-        tasks: of solve: cartpole, breakout.
+        tasks: of solve: cartpole, acrobot, lunarlander, breakout.
+        limit: of processor time in seconds to solve a task, instead of its own.
         cleanrl: for solve, a checkout of github.com/vwxyzjn/cleanrl; left out if not given.
         purejaxql: for solve, a checkout of github.com/mttga/purejaxql; left out if not given.
     """
@@ -68,7 +70,8 @@ def main(
         measure(known, *wanted, repeats, seconds, quick, target)
         checkouts: Checkouts = {"cleanrl": cleanrl, "purejaxql": purejaxql}
         for task in to_solve:
-            measure_solving(known, task, repeats, checkouts, quick, target)
+            most = QUICK_LIMIT if quick else limit
+            measure_solving(known, task, repeats, checkouts, most, target)
     if not any(known["works"].values()) and not known.get("solve"):
         raise SystemExit("nothing was measured: there is nothing to draw")
     if any(known["works"].values()):
@@ -122,14 +125,14 @@ def measure_solving(
     task: str,
     repeats: int,
     checkouts: Checkouts,
-    quick: bool,
+    limit: float | None,
     target: Path,
 ) -> None:
     """Into `known`, and to disk after each attempt: what is known of other tasks stays."""
     part = known.setdefault("solve", {"tasks": {}})
     part["about"] = (
-        f"{machine()}. One core, {repeats} seeds: the median, and the least to the largest in "
-        "brackets."
+        f"{machine()}. Processor time on one core: the median of the seeds, and the least to the "
+        "largest in brackets."
     )
 
     def keep(found: dict[str, Any]) -> None:
@@ -138,7 +141,7 @@ def measure_solving(
         target.write_text(json.dumps(known, indent=1) + "\n")
 
     core = min(os.sched_getaffinity(0))
-    solve(task, core, repeats, checkouts, keep, QUICK_LIMIT if quick else None)
+    solve(task, core, repeats, checkouts, keep, limit)
 
 
 def about(repeats: int, seconds: float) -> str:

@@ -1,16 +1,17 @@
-"""The time to solve: seconds from the start of a process until its agent reaches a return.
+"""The time to solve: processor time from the start until an agent reaches a return.
 
 Everyone has the same core, one at a time; for each seed in an order of its own.
 """
 
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from subprocess import PIPE, Popen, TimeoutExpired
+from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,8 +21,7 @@ from tasks import TASKS
 
 Checkouts = dict[str, Path | None]
 Found = dict[str, list[dict[str, Any]]]  # by the contender's name, an entry for each seed
-BUSY = 0.9  # of its time: who had the core for less shared it
-SLACK = 2.0  # times the limit: evaluations are left out of it, not out of the clock on the wall
+SLACK = 2  # times the limit, after which a contender is killed: evaluations are left out of it
 
 
 def solve(
@@ -40,7 +40,7 @@ def solve(
         repeats: seeds.
         checkouts: where the code of those is that are no package; without it they are left out.
         keep: is given what is found so far, after each attempt.
-        limit: of seconds, instead of the task's own.
+        limit: of processor time in seconds, instead of the task's own.
     """
     there = [s for s in SOLVERS if name in s.tasks and _is_there(s, checkouts)]
     found: Found = {}
@@ -89,7 +89,7 @@ def once(
     checkouts: Checkouts,
     limit: float | None,
 ) -> dict[str, Any]:
-    """How one attempt ended; `processor` is the seconds of a core that it had, evaluations too."""
+    """How one attempt ended."""
     limit = TASKS[name].limit if limit is None else limit
     python = PEERS / solver.peers / "bin/python" if solver.peers else Path(sys.executable)
     own = {} if solver.peers else {"PYTHONPATH": str(ROOT / "src"), "XDG_CACHE_HOME": str(cache)}
@@ -98,7 +98,6 @@ def once(
     if solver.checkout:
         command.append(f"--checkout={checkouts[solver.checkout]}")
     log = PEERS / f"solve-{solver.script}.log"
-    before = os.times()
     with log.open("w") as told:
         process = Popen(
             command,
@@ -106,22 +105,18 @@ def once(
             stderr=told,
             text=True,
             env=environment(1, **own),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, 2 * (int(SLACK * limit),)),
             start_new_session=True,  # so that its own child ends with it
         )
         try:
-            out, _ = process.communicate(timeout=SLACK * limit)
-        except BaseException as error:
+            out, _ = process.communicate()
+        except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            if not isinstance(error, TimeoutExpired):
-                raise
-            out = json.dumps({"solved": False, "seconds": limit, "steps": 0, "return": 0.0})
-    after = os.times()
-    processor = (after[2] + after[3]) - (before[2] + before[3])  # of children that have ended
-    ended = {**last_line(out, log, limit), "processor": round(processor, 2)}
-    if processor < BUSY * ended["seconds"]:
-        say(f"  it had the core for {processor:.0f} s only: the machine is busy")
-    return ended
+            raise
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        out = json.dumps({"solved": False, "seconds": limit, "steps": 0, "return": 0.0})
+    return last_line(out, log, limit)
 
 
 def last_line(out: str, log: Path, limit: float) -> dict[str, Any]:

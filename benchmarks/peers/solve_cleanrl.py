@@ -5,14 +5,12 @@ It does not evaluate: what counts is the mean of the last training episodes, exp
 
 import re
 import sys
-import time
 from collections import deque
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
-from threading import Timer
 
-from tasks import answer, attempt
+from tasks import Stopwatch, answer, attempt
 
 EPISODES = 20
 PRINTED = re.compile(r"global_step=(\d+), episodic_return=\[?([-+.\de]+)")
@@ -25,16 +23,13 @@ def printed_return(line: str) -> tuple[int, float] | None:
 
 
 def main() -> None:
-    asked = attempt()
+    asked, watch = attempt(), Stopwatch()
     script = Path(asked.checkout).resolve() / "cleanrl/pqn.py"
-    begin = time.perf_counter()
     step, mean, solved = 0, 0.0, False
     returns: deque[float] = deque(maxlen=EPISODES)
     with TemporaryDirectory() as folder:  # it writes its logs where it runs
         command = [sys.executable, "-u", str(script), "--seed", str(asked.seed)]
         process = Popen(command, stdout=PIPE, text=True, cwd=folder)
-        late = Timer(asked.limit, process.kill)
-        late.start()
         assert process.stdout
         for line in process.stdout:
             if episode := printed_return(line):
@@ -44,13 +39,11 @@ def main() -> None:
                 solved = len(returns) == EPISODES and mean >= asked.task.goal
             if solved:
                 break
-        seconds = time.perf_counter() - begin
-        late.cancel()
         process.kill()
         process.wait()
     if not step:
         raise SystemExit(f"{script} printed no return")
-    answer(solved, seconds, step, mean)
+    answer(solved, watch.seconds(), step, mean)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Stable-Baselines3's DQN until an evaluation reaches the goal.
 
-CartPole has the settings of rl-baselines3-zoo (hyperparams/dqn.yml). The zoo has no MinAtar: there
+The settings are those of rl-baselines3-zoo (hyperparams/dqn.yml). The zoo has no MinAtar: there
 they are those of the game's authors, with their network. Evaluations are left out of the time.
 """
 
@@ -15,8 +15,9 @@ from stable_baselines3.common.monitor import Monitor
 from tasks import Attempt, Stopwatch, answer, attempt
 
 EPISODES = 20
-EVERY = {"cartpole": 2_500, "breakout": 10_000}  # steps between evaluations
-STEPS = {"cartpole": 50_000, "breakout": 5_000_000}
+# Steps between evaluations, and of the whole run.
+EVERY = {"cartpole": 2_500, "acrobot": 2_500, "lunarlander": 5_000, "breakout": 10_000}
+STEPS = {"cartpole": 50_000, "acrobot": 100_000, "lunarlander": 100_000, "breakout": 5_000_000}
 
 
 class UntilSolved(BaseCallback):
@@ -37,8 +38,8 @@ class UntilSolved(BaseCallback):
         return not self.solved and self.seconds < self.asked.limit
 
 
-def cartpole() -> tuple[dict[str, Any], list[gymnasium.Env]]:
-    settings = {
+def cartpole() -> dict[str, Any]:
+    return {
         "learning_rate": 2.3e-3,
         "batch_size": 64,
         "buffer_size": 100_000,
@@ -51,15 +52,31 @@ def cartpole() -> tuple[dict[str, Any], list[gymnasium.Env]]:
         "exploration_final_eps": 0.04,
         "policy_kwargs": {"net_arch": [256, 256]},
     }
-    return settings, [gymnasium.make("CartPole-v1") for _ in range(2)]
 
 
-def breakout() -> tuple[dict[str, Any], list[gymnasium.Env]]:
-    from contend_sb3 import Convolution, make_env
-    from works import RMSPROP, WORKS
+def control() -> dict[str, Any]:
+    """Of Acrobot and of LunarLander."""
+    return {
+        "learning_rate": 6.3e-4,
+        "batch_size": 128,
+        "buffer_size": 50_000,
+        "learning_starts": 0,
+        "gamma": 0.99,
+        "target_update_interval": 250,
+        "train_freq": 4,
+        "gradient_steps": -1,
+        "exploration_fraction": 0.12,
+        "exploration_final_eps": 0.1,
+        "policy_kwargs": {"net_arch": [256, 256]},
+    }
+
+
+def breakout() -> dict[str, Any]:
+    from contend_sb3 import Convolution
+    from works import RMSPROP
 
     rmsprop = {"alpha": RMSPROP["decay"], "eps": RMSPROP["eps"], "centered": True}
-    settings = {
+    return {
         "learning_rate": 2.5e-4,
         "batch_size": 32,
         "buffer_size": 100_000,
@@ -77,15 +94,26 @@ def breakout() -> tuple[dict[str, Any], list[gymnasium.Env]]:
             "optimizer_kwargs": rmsprop,
         },
     }
-    return settings, [make_env(WORKS["breakout"]) for _ in range(2)]
+
+
+SETTINGS = {"cartpole": cartpole, "acrobot": control, "lunarlander": control, "breakout": breakout}
+
+
+def make(env: str) -> gymnasium.Env:
+    if not env.startswith("MinAtar/"):
+        return gymnasium.make(env)
+    from contend_sb3 import make_env
+    from works import WORKS
+
+    return make_env(WORKS["breakout"])
 
 
 def main() -> None:
     torch.set_num_threads(1)
     asked = attempt()
-    settings, (env, other) = {"cartpole": cartpole, "breakout": breakout}[asked.name]()
-    model = DQN("MlpPolicy", env, seed=asked.seed, device="cpu", **settings)
-    until = UntilSolved(asked, other)
+    settings = SETTINGS[asked.name]()
+    model = DQN("MlpPolicy", make(asked.task.env), seed=asked.seed, device="cpu", **settings)
+    until = UntilSolved(asked, make(asked.task.env))
     model.learn(STEPS[asked.name], callback=until)
     answer(until.solved, until.seconds, model.num_timesteps, until.mean)
 

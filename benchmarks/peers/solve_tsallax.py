@@ -4,23 +4,28 @@ What it wrote is read from the metrics of its folder.
 """
 
 import csv
+import subprocess
 import sys
-import time
 from pathlib import Path
-from subprocess import DEVNULL, Popen, TimeoutExpired
 from tempfile import TemporaryDirectory
 
-from tasks import Attempt, answer, attempt
+from tasks import Attempt, Stopwatch, answer, attempt
 
-STEPS = {"cartpole": "3e5", "breakout": "2e6"}  # an evaluation every twentieth of them
-EPISODES = {"cartpole": "100", "breakout": "30"}
+# Steps, with an evaluation every twentieth of them, and its episodes.
+RUNS = {
+    "cartpole": ("3e5", "100"),
+    "acrobot": ("5e5", "100"),
+    "lunarlander": ("5e5", "100"),
+    "breakout": ("2e6", "30"),
+}
 
 
 def command(asked: Attempt, folder: Path) -> list[str]:
+    steps, episodes = RUNS[asked.name]
     return [
         *(str(Path(sys.executable).with_name("tsallax")), "train", asked.task.env),
-        *("--learner", "parallel", "--steps", STEPS[asked.name]),
-        *("--stop-at", str(asked.task.goal), "--eval-episodes", EPISODES[asked.name]),
+        *("--learner", "parallel", "--steps", steps),
+        *(f"--stop-at={asked.task.goal}", "--eval-episodes", episodes),
         *("--first-seed", str(asked.seed), "--out", str(folder)),
     ]
 
@@ -35,19 +40,12 @@ def last_evaluation(metrics: Path) -> tuple[int, float]:
 
 
 def main() -> None:
-    asked = attempt()
+    asked, watch = attempt(), Stopwatch()
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
-        begin = time.perf_counter()
-        process = Popen(command(asked, folder), stdout=DEVNULL)
-        try:
-            code = process.wait(asked.limit)
-        except TimeoutExpired:
-            process.kill()
-            code = process.wait()
-        seconds = time.perf_counter() - begin
+        done = subprocess.run(command(asked, folder), stdout=subprocess.DEVNULL)
         steps, mean = last_evaluation(folder / "metrics.csv")
-        answer(code == 0 and mean >= asked.task.goal, seconds, steps, mean)
+        answer(done.returncode == 0 and mean >= asked.task.goal, watch.seconds(), steps, mean)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from typing import NamedTuple
 COLD = "tsallax, nothing kept"
 WARM = "tsallax, programs kept"
 BOTH = ("cartpole", "breakout")
+ALL = ("cartpole", "acrobot", "lunarlander", "breakout")
 
 
 class Solver(NamedTuple):
@@ -21,23 +22,24 @@ SOLVERS = (
     Solver(
         COLD,
         "tsallax",
-        BOTH,
+        ALL,
         again=WARM,
         how="`tsallax train CartPole-v1 --learner parallel --steps 3e5 --stop-at 475 "
-        "--eval-episodes 100` and `tsallax train MinAtar/Breakout --learner parallel --steps 2e6 "
-        "--stop-at 10 --eval-episodes 30`. The whole process counts, with its evaluations, every "
+        "--eval-episodes 100`, with `--steps 5e5` and the goal for Acrobot and LunarLander, and "
+        "`tsallax train MinAtar/Breakout --learner parallel --steps 2e6 --stop-at 10 "
+        "--eval-episodes 30`. The whole process counts, with its evaluations, every "
         "twentieth of the steps, and with the files and the picture that it writes at the end. "
         "*Programs kept* is the same command once more",
     ),
     Solver(
         "Stable-Baselines3 DQN",
         "sb3",
-        BOTH,
+        ALL,
         peers="sb3",
-        how="on CartPole the settings of rl-baselines3-zoo, for their 50,000 steps. The zoo has no "
-        "MinAtar: there it has the network and the settings of the game's authors. An evaluation "
-        "of 20 episodes without exploration comes every 2,500 steps (Breakout: 10,000), and is "
-        "left out of the time",
+        how="the settings of rl-baselines3-zoo, for their 50,000 steps on CartPole and 100,000 on "
+        "Acrobot and LunarLander. The zoo has no MinAtar: there it has the network and the "
+        "settings of the game's authors. An evaluation of 20 episodes without exploration comes "
+        "every 2,500 steps (LunarLander: 5,000, Breakout: 10,000), and is left out of the time",
     ),
     Solver(
         "CleanRL PQN",

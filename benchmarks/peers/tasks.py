@@ -5,23 +5,23 @@ Only the standard library in here: every contender imports it, each in its own e
 
 import argparse
 import json
-import time
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
-
-from turns import age
 
 
 class Task(NamedTuple):
     title: str
     env: str
     goal: float  # the mean return that solves it
-    limit: float  # seconds after which it counts as not solved
+    limit: float  # seconds of processor time after which it counts as not solved
 
 
 TASKS = {
     "cartpole": Task("CartPole-v1 to a mean return of 475", "CartPole-v1", 475.0, 900.0),
+    "acrobot": Task("Acrobot-v1 to a mean return of -100", "Acrobot-v1", -100.0, 900.0),
+    "lunarlander": Task("LunarLander-v3 to a mean return of 200", "LunarLander-v3", 200.0, 1800.0),
     "breakout": Task("MinAtar Breakout to a mean return of 10", "MinAtar/Breakout", 10.0, 1800.0),
 }
 
@@ -50,20 +50,27 @@ def attempt() -> Attempt:
 
 
 class Stopwatch:
-    """Seconds since this process started, imports included, but for those that are left out."""
+    """Processor time of this process and its ended children, but for what is left out.
+
+    Everyone has one core: on a quiet machine it is the time since the start, imports included.
+    """
 
     def __init__(self) -> None:
         self.outside = 0.0
 
     def seconds(self) -> float:
-        return age() - self.outside
+        return _processor() - self.outside
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
         """Around an evaluation."""
-        begin = time.perf_counter()
+        begin = _processor()
         yield
-        self.outside += time.perf_counter() - begin
+        self.outside += _processor() - begin
+
+
+def _processor() -> float:
+    return sum(os.times()[:4])
 
 
 def answer(solved: bool, seconds: float, steps: int, mean: float) -> None:
