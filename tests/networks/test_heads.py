@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tsallax.networks import Dense, make_network, mlp
+from tsallax.networks import Dense, make_network, minatar_conv, mlp
 from tsallax.networks.dense import Network, duel
 
 NETWORKS = {"mlp": (5,), "minatar-conv": (6, 6, 2), "nature": (36, 36, 1)}
@@ -58,3 +58,14 @@ def test_stacked_frames_duel_too():
     network = make_network("nature", (2, 36, 36), (3,), (8,), stacked=True, dueling=True)
     x = jnp.zeros((2, 36, 36), jnp.uint8)
     assert jax.eval_shape(lambda: network.apply(network.init(jax.random.key(0)), x)).shape == (3,)
+
+
+def test_a_batch_of_images_gives_what_each_gives_alone():
+    network = minatar_conv((5, 4, 2), (3, 2), hidden=(8,), channels=4, layer_norm=True)
+    k_init, k_images = jax.random.split(jax.random.key(0))
+    params, images = network.init(k_init), jax.random.bernoulli(k_images, 0.3, (6, 5, 4, 2))
+    alone = jnp.stack([network.apply(params, image) for image in images])
+    assert network.batch
+    np.testing.assert_allclose(network.batch(params, images), alone, rtol=1e-5, atol=1e-6)
+    assert alone.shape == (6, 3, 2)
+    assert len(np.unique(alone[:, 0, 0])) == 6

@@ -139,7 +139,8 @@ def make_agent(
 
     def atoms(params: Params, observations: Seen):
         """Action values, or quantiles of them."""
-        return jax.vmap(network.apply, (None, 0))(params, observations)
+        every = network.batch or jax.vmap(network.apply, (None, 0))
+        return every(params, observations)
 
     def targets(
         state: AgentState,
