@@ -83,6 +83,18 @@ def test_a_run_under_way_is_followed_to_its_end(finished, tmp_path, monkeypatch,
     assert "120 / 120 steps" in capsys.readouterr().out
 
 
+def test_one_look_through_a_pipe_has_the_step_and_the_reason_of_the_end(finished, tmp_path, capsys):
+    """As on a terminal: of a run under way, and of one that --stop-at has ended."""
+    path = shutil.copytree(finished, tmp_path / "run")
+    about, rows = (path / "run.json").read_text(), (path / "metrics.csv").read_text()
+    (path / "metrics.csv").write_text("".join(rows.splitlines(keepends=True)[:5]))
+    assert cli.main(["watch", str(path), "--once"]) == 0
+    assert "\n40 / 120 steps   every run has reached --stop-at   return" in capsys.readouterr().out
+    (path / "run.json").write_text(about.replace('"status": "done"', '"status": "running"'))
+    assert cli.main(["watch", str(path), "--once"]) == 0
+    assert "\n40 / 120 steps   return" in capsys.readouterr().out
+
+
 def test_a_run_whose_process_is_gone_is_not_waited_for(finished, tmp_path, capsys):
     path = shutil.copytree(finished, tmp_path / "run")
     about = (path / "run.json").read_text()

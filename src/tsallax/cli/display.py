@@ -74,6 +74,7 @@ class Display:
         waiting: what is said until there are metrics.
         rows: of the table; one for each cell if not given.
         early: whether it may end before its last step.
+        once: whether a plain line is printed however soon.
     """
 
     def __init__(
@@ -84,9 +85,11 @@ class Display:
         waiting: str = COMPILING,
         rows: list[Row] | None = None,
         early: bool = False,
+        once: bool = False,
     ):
         self.console = Console()
         self.title, self.labels, self.steps, self.early = printable(title), labels, steps, early
+        self.once = once
         self.rows = rows or [Row(label, slice(i, i + 1)) for i, label in enumerate(labels)]
         self.returns: list[list[float]] = [[] for _ in self.rows]
         self.metrics: Shown | None = None
@@ -169,7 +172,7 @@ class Display:
         self.ticked = now
         if self.screen:
             self.screen.show(step, note, self.table())
-        elif now - self.last >= EVERY or last or step >= self.steps:
+        elif self.once or last or step >= self.steps or now - self.last >= EVERY:
             self.last = now
             ended = metrics.episode_return[np.isfinite(metrics.episode_return)]
             score = f"return {ended.mean():.1f}" if len(ended) else "no episode ended"

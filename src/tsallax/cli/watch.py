@@ -38,7 +38,8 @@ def run(
     seen = 0
     waiting = "no period has ended yet"
     early = config.stop_at is not None
-    with Display(title(config), labels, config.steps, waiting, rows_of(config), early) as show:
+    what = (title(config), labels, config.steps, waiting, rows_of(config), early, once)
+    with Display(*what) as show:
         while True:
             # The status is read before the rows, so that the last ones are not missed.
             ended = read_run(path, env)[1].status
@@ -49,7 +50,8 @@ def run(
                 show.remember(shown)
             if len(rows) > seen:
                 running = ended == "running" and not gone
-                show.show(*rows[-1], speed=timing[-1][2] if timing and running else 0.0)
+                speed = timing[-1][2] if timing and running else 0.0
+                show.show(*rows[-1], speed=speed, last=ended == "done")
             seen = len(rows)
             if once or gone or ended != "running":
                 break

@@ -101,7 +101,8 @@ class Model:
         """As a batch, and the axes that it had."""
         given = np.asarray(observation, self._dtype)
         if given.shape[-len(self._shape) :] != self._shape or given.ndim > len(self._shape) + 1:
-            raise ValueError(f"observations here are {self._shape}, one or a batch: {given.shape}")
+            shapes = f"{self._shape}, or {('batch', *self._shape)}".replace("'", "")
+            raise ValueError(f"observations have the shape {shapes}, not {given.shape}")
         if not np.isfinite(given).all():
             raise ValueError(
                 "the observation has NaN or infinite numbers: there is no action for it"
