@@ -47,8 +47,8 @@ test-slow: $(SLOW)  ## only the slow tests: kills, Ray, the browser, learning ru
 
 test-all: test test-slow  ## the default suite, then the slow tests
 
-faults: $(TEST)  ## kills, full disks, damaged files, nonsense: a table, in under half an hour
-	PYTHONPATH=tests $(BIN)/python tests/support/faults.py
+faults: $(SLOW)  ## hostile files, kills, full disks, nonsense: a table; OPTIONS="PART ... --share 0.1"
+	PYTHONPATH=src:tests $(BIN)/python -m support.faults $(OPTIONS)
 
 check: $(DEV)  ## format, lint, types
 	$(BIN)/ruff format --check

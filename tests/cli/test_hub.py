@@ -128,6 +128,19 @@ def test_only_the_files_of_a_run_are_taken(hub, pushed, capsys):
     assert {p.name for p in Path().iterdir()} <= {"new", "home"}
 
 
+def test_metrics_that_do_not_say_whose_they_are_are_not_pushed(hub, finished, tmp_path, capsys):
+    path = shutil.copytree(finished, tmp_path / "run")
+    table = path / "metrics.csv"
+    table.write_text(table.read_text().replace("seed,q,", "seed,other,", 1))
+    assert cli.main(["push", str(path), REPO]) == 2
+    assert "does not say before the step which setting a row is of" in capsys.readouterr().err
+    (path / "run.json").write_text(
+        (finished / "run.json").read_text().replace('"return": [', '"return": [[], ', 1)
+    )
+    shutil.copy(finished / "metrics.csv", table)
+    assert cli.main(["push", str(path), REPO]) == 0  # what is no number is none
+
+
 def test_damaged_or_hostile_content_is_one_line(hub, pushed, capsys):
     capsys.readouterr()
     good = dict(pushed)

@@ -102,7 +102,7 @@ def test_a_stack_of_0_on_atari_is_0():
 @pytest.mark.parametrize(
     "words",
     [
-        *(("--steps", "1.5"), ("--seeds", "two"), ("--q",), ("--q", "x")),
+        *(("--steps", "1.5"), ("--steps", "1e400"), ("--seeds", "two"), ("--q",), ("--q", "x")),
         *(("--double", "yes"), ("--double", "True", "True")),
     ],
 )

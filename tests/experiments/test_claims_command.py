@@ -138,6 +138,16 @@ def test_a_hostile_provenance_is_one_line(results, harm, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize("column", ["env", "algo"])
+def test_a_table_that_lacks_a_label_is_one_line(results, column, capsys):
+    table = results / "quick" / "random" / "metrics.csv"
+    table.write_text(table.read_text().replace(column, "other", 1))
+    assert cli.main(["claims", str(results)]) == 2
+    err = capsys.readouterr().err
+    assert f"lacks {column} before the seed" in err
+    assert err.count("\n") == 1
+
+
 def test_an_endless_page_is_not_read(results, tmp_path, capsys):
     assert cli.main(["claims", str(results), "--write", "/dev/zero"]) == 2
     assert "zero is not a regular file" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from support import faults
+from support.faults import processes
 
 pytest.importorskip("optuna")
 
@@ -180,8 +180,8 @@ def test_a_journal_behind_a_link_is_refused(tmp_path, capsys):
 @pytest.mark.slow
 def test_killed_it_goes_on_and_leaves_a_preset(tmp_path, capsys):
     out, cache = tmp_path / "out", tmp_path / "cache"
-    command = [*faults.command([], out)[:3], "tune", *FLAGS, "--out", str(out), *SMALL]
-    child = subprocess.Popen([*command, "--trials", "400"], env=faults.environment(cache))
+    command = [*processes.command([], out)[:3], "tune", *FLAGS, "--out", str(out), *SMALL]
+    child = subprocess.Popen([*command, "--trials", "400"], env=processes.environment(cache))
     journal = out / JOURNAL
     while not journal.exists() or journal.read_text().count('"state": 1') < 2:
         assert child.poll() is None

@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 
-from support import faults, host_envs, tiny  # noqa: F401 (one registers)
+from support import host_envs, tiny  # noqa: F401 (one registers)
 from support.configs import paper
+from support.faults import processes
 from tsallax import cli
 from tsallax.storage import checkpoint, reader, tensors
 from tsallax.storage.files import Directory
@@ -259,16 +260,16 @@ COMMAND = ["CartPole-v1", *tiny.flags(steps=4000, eval_every=0, save_seconds=0.1
 @pytest.mark.slow
 def test_a_signal_saves_and_the_same_command_resumes(tmp_path, capsys):
     whole, stopped, cache = (tmp_path / name for name in ("a", "b", "cache"))
-    faults.finish(COMMAND, whole, cache)
-    child = subprocess.Popen(faults.command(COMMAND, stopped), env=faults.environment(cache))
+    processes.finish(COMMAND, whole, cache)
+    child = subprocess.Popen(processes.command(COMMAND, stopped), env=processes.environment(cache))
     metrics = stopped / "metrics.csv"
     while not metrics.exists() or metrics.stat().st_size < 2_000:
         time.sleep(0.02)
     child.send_signal(signal.SIGTERM)
     assert child.wait() == 130
     assert json.loads((stopped / "run.json").read_text())["status"] == "stopped"
-    assert b"resumes from step" in faults.finish(COMMAND, stopped, cache)
-    for name in faults.KEPT:
+    assert b"resumes from step" in processes.finish(COMMAND, stopped, cache)
+    for name in processes.KEPT:
         assert (whole / name).read_bytes() == (stopped / name).read_bytes()
     assert [path.name[-4:] for path in (stopped / "checkpoints").iterdir()] == ["4000"]
     assert cli.main(["train", "--resume", str(stopped)]) == 0

@@ -67,6 +67,32 @@ def test_it_is_read_as_strictly_as_any_run(tmp_path, monkeypatch):
         tsallax.load_agent("CartPole-v1")
 
 
+@pytest.mark.parametrize(
+    ("good", "bad", "words"),
+    [
+        ('"agent": {', '"agent": [], "more": {', "a damaged run.json"),
+        ('"env": "CartPole-v1"', '"env": 7', ""),
+        ('"env": "CartPole-v1"', '"place": "CartPole-v1"', "a damaged run.json"),
+        ('"env": "CartPole-v1"', '"env": "[/]\\u001b[31m"', ""),
+    ],
+)
+def test_one_that_is_damaged_is_listed_or_refused_in_a_line(
+    good, bad, words, tmp_path, monkeypatch, capsys
+):
+    for name in ("Acrobot-v1", "CartPole-v1"):
+        shutil.copytree(trained.agent_folder(name), tmp_path / name)
+    about = tmp_path / "CartPole-v1" / "run.json"
+    text = about.read_text()
+    assert good in text
+    about.write_text(text.replace(good, bad))
+    monkeypatch.setattr(trained, "ROOT", tmp_path)
+    assert cli.main(["agents"]) == (2 if words else 0)
+    out, err = capsys.readouterr()
+    assert words in err
+    assert err.count("\n") == bool(words)
+    assert "\x1b" not in out + err
+
+
 def test_a_run_starts_from_it():
     config = resolve(Config("CartPole-v1", seeds=2, init_from="agent:CartPole-v1"))
     initial = take_initial(make_run(config))

@@ -3,6 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
+from tsallax.cli import unmarked
+
 BELOW = """
 The score: mean return and standard error of 100 episodes by pi, which neither
 training nor the choice among the seeds had seen.
@@ -23,8 +25,8 @@ def run() -> None:
         table.add_column(name, justify="right")
     for one in agents():
         table.add_row(
-            one.name,
-            one.algo,
+            unmarked(one.name),
+            unmarked(one.algo),
             f"{one.q:g}",
             f"{one.steps:,}",
             f"{one.chosen_from} seed{'s' if one.chosen_from > 1 else ''}",

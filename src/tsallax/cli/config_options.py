@@ -23,7 +23,7 @@ GROUPS = {
 def whole(text: str) -> int:
     """An integer, which may be written as 1e5 or 100_000."""
     value = float(text)
-    if value != int(value):
+    if not value.is_integer():
         raise ValueError(f"{text} is not a whole number")
     return int(value)
 

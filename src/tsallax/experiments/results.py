@@ -132,6 +132,8 @@ def read_table(path: Path) -> list[Curve]:
     curves: dict[tuple[str, ...], dict[int, array[float]]] = {}
     with Directory(path.parent) as folder, open_rows(folder, path.name, columns) as table:
         keys = table.names[: table.names.index("seed")]
+        if missing := {"env", "algo"} - set(keys):
+            raise ValueError(f"{path} lacks {', '.join(sorted(missing))} before the seed")
         at = [table.names.index(name) for name in columns]
         for row in table:
             seed, *numbers = (number(row[i]) for i in at)

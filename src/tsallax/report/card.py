@@ -11,7 +11,7 @@ from tsallax.spelling import counted, printable
 from tsallax.storage.files import Directory
 from tsallax.storage.portable import CLIPS
 from tsallax.storage.run_folder import BEST, CURVES
-from tsallax.storage.tables import read_metrics
+from tsallax.storage.tables import METRICS, number, read_metrics
 from tsallax.training.config import Config, varied
 from tsallax.training.final import final_scores
 from tsallax.training.stored_config import read_run
@@ -75,6 +75,8 @@ def _cells(folder: Directory, best: Any, names: list[str]) -> Iterable[Cell]:
     """In the order of `run.json`, which is that of the table's rows."""
     found, _ = read_metrics(folder, ("episodes", "episode_return", "eval_return"))
     known = best.get("return") if isinstance(best, dict) else None
+    if any(set(names) - set(cell.numbers) for cell in found):
+        raise ValueError(f"{METRICS} does not say before the step which setting a row is of")
     for i, cell in enumerate(found):
         trained = final_scores({name: column[None] for name, column in cell.columns.items()})[0]
         last = cell.columns["eval_return"]
@@ -84,7 +86,7 @@ def _cells(folder: Directory, best: Any, names: list[str]) -> Iterable[Cell]:
             int(cell.steps[-1]),
             trained,
             last[-1] if len(last) else np.nan,
-            float(known[i]) if isinstance(known, list) and i < len(known) else np.nan,
+            number(str(known[i])) if isinstance(known, list) and i < len(known) else np.nan,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tsallax.spelling import suggest
 from tsallax.storage.files import Directory
-from tsallax.storage.run_folder import read_about
+from tsallax.storage.run_folder import RUN, read_about
 
 ROOT = Path(__file__).parents[1] / "trained"
 PREFIX = "agent:"  # of a name that stands where the folder of a run could
@@ -47,22 +47,26 @@ def run_folder(text: str) -> Path:
 
 
 def _folders() -> dict[str, Path]:
-    found = {read_about(path).config["env"]: path for path in ROOT.iterdir() if path.is_dir()}
+    paths = filter(Path.is_dir, ROOT.iterdir())
+    found = {str(read_about(path).config.get("env")): path for path in paths}
     return dict(sorted(found.items()))
 
 
 def _describe(path: Path) -> Agent:
     about: dict[str, Any] = read_about(path).everything
-    config, own, score = about["config"], about["agent"], about["agent"]["score"]
     with Directory(path) as folder:
         size = sum(map(folder.size, folder.names()))
-    return Agent(
-        config["env"],
-        config["algo"],
-        float(about["cells"][0]["q"]),
-        about["best"]["step"][0],
-        own["chosen_from"],
-        score["mean"],
-        score["standard_error"],
-        size,
-    )
+    try:
+        config, own, score = about["config"], about["agent"], about["agent"]["score"]
+        return Agent(
+            str(config["env"]),
+            str(config["algo"]),
+            float(about["cells"][0]["q"]),
+            int(about["best"]["step"][0]),
+            int(own["chosen_from"]),
+            float(score["mean"]),
+            float(score["standard_error"]),
+            size,
+        )
+    except (LookupError, TypeError, ValueError, OverflowError):
+        raise ValueError(f"{path} has a damaged {RUN}") from None

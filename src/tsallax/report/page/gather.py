@@ -220,8 +220,6 @@ def read_results(path: Path, name: str) -> Results:
     curves = read_table(path / METRICS)
     if not curves:
         raise ValueError("no run is done yet")
-    if missing := {"env", "algo"} - set(curves[0].labels):
-        raise ValueError(f"{METRICS} lacks {', '.join(sorted(missing))}")
     if any(c.steps[0] < 1 for c in curves):
         raise ValueError(f"{METRICS}: a step below 1")
     return Results(name, about, [c._replace(columns=clean(c.columns)) for c in curves])
