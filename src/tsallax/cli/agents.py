@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from tsallax.cli import unmarked
+from tsallax.cli.common import unmarked
 
 BELOW = """
 The score: mean return and standard error of 100 episodes by pi, which neither
