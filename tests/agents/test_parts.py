@@ -1,4 +1,4 @@
-"""The parts of an agent by hand: double estimates, n steps, weights, targets that follow."""
+"""The parts of an agent by hand: double estimates, weights, targets that follow."""
 
 import functools
 
@@ -7,50 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tsallax.agents import Agent, AgentState, make_agent
+from support.parts import FROZEN, KEY, NUMBERS, ONLINE, STEP, agent_of, random_batch, targets
+from tsallax.agents import make_agent
 from tsallax.networks import Network
 from tsallax.operators import (
     ALGORITHMS,
-    action_values,
     get_algorithm,
     make_hparams,
-    terms,
 )
-from tsallax.policies import make_policy
-from tsallax.types import Bootstrap, Segment, Transition
-
-KEY = jax.random.key(3)
-# The observation is what the network gives, but for what it has learned to add.
-ECHO = Network(
-    lambda key: jnp.zeros(3), lambda params, x: x + params.reshape(3, *(1,) * (x.ndim - 1))
-)
-NUMBERS = {"alpha": 0.5, "beta": 0.5, "gamma": 0.5, "learning_rate": 0.1}
-ONLINE, FROZEN = jnp.array([0.0, 3.0, 0.0]), jnp.array([0.0, -1.0, 0.0])
-STEP = Transition(
-    jnp.array([[1.0, 0.0, 2.0]]),
-    jnp.array([0]),
-    jnp.array([10.0]),
-    jnp.array([False]),
-    jnp.array([[4.0, 2.0, 0.0]]),
-)
-
-
-def agent_of(name: str, **parts) -> tuple[Agent, AgentState]:
-    agent = make_agent(ECHO, get_algorithm(name), **parts)
-    state = agent.init(KEY)
-    return agent, state._replace(params=ONLINE, target_params=FROZEN)
-
-
-def targets(name: str, batch, hp=None, **parts) -> np.ndarray:
-    """`y = error + Q(s,a)`, by the network that learns."""
-    agent, state = agent_of(name, **parts)
-    hp = hp or make_hparams(name, **NUMBERS)
-    errors = agent.weighted_update(state, batch, hp, KEY, jnp.ones(len(batch.reward)))[2]
-    first = isinstance(batch, Segment)
-    seen, action = (x[:, 0] if first else x for x in (batch.observation, batch.action))
-    Q = jax.vmap(lambda x, a: action_values(ECHO.apply(ONLINE, x))[a])(seen, action)
-    return np.asarray(errors + Q)
-
+from tsallax.types import Transition
 
 # --- Double estimates -----------------------------------------------------------------------------
 
@@ -98,15 +63,6 @@ def test_double_quantiles_golden():
     # y = 10 + (-1, 3)/2 = (9.5, 11.5), prediction 0: quantile Huber, levels 1/4 and 3/4.
     np.testing.assert_allclose(errors, [10.5])
     np.testing.assert_allclose(loss, (1 / 4 + 3 / 4) * (9 + 11) / 2)
-
-
-@functools.cache
-def random_batch(atoms: tuple[int, ...]) -> Transition:
-    rng = np.random.default_rng(0)
-    seen, after = rng.normal(size=(2, 40, 3, *atoms)).astype(np.float32)
-    reward = rng.normal(size=40).astype(np.float32)
-    ends = rng.random(40) < 0.2
-    return Transition(*map(jnp.asarray, (seen, np.arange(40) % 3, reward, ends, after)))
 
 
 VALUES = {row.value: name for name, row in ALGORITHMS.items()}  # one algorithm for each value
@@ -162,96 +118,6 @@ def test_double_costs_nothing_when_it_is_off():
         return text.count("dot_general")
 
     assert products(double=True) == products() + 1
-
-
-# --- n steps --------------------------------------------------------------------------------------
-
-
-def segments(n: int, atoms: tuple[int, ...]) -> Segment:
-    """Every way in which n steps can be cut: not at all, or first in step t, by either end."""
-    rng = np.random.default_rng(1)
-    size = 2 * n + 1
-    seen = rng.normal(size=(size, n, 3, *atoms)).astype(np.float32)
-    cut = np.zeros((size, n), bool)
-    terminated = np.zeros((size, n), bool)
-    for t in range(n):
-        cut[2 * t, t] = cut[2 * t + 1, t] = terminated[2 * t + 1, t] = True
-        cut[2 * t, t + 1 :] = rng.random(n - t - 1) < 0.5  # of another episode
-    action, reward = rng.integers(3, size=(size, n)), rng.normal(size=(size, n))
-    last = rng.normal(size=(size, 3, *atoms)).astype(np.float32)
-    fields = seen, action, reward.astype(np.float32), terminated, cut, last
-    return Segment(*map(jnp.asarray, fields))
-
-
-def by_recursion(name: str, batch: Segment, hp, i: int) -> np.ndarray:
-    """`G = r + bonus + discount G'` from the end, one transition at a time."""
-    n, policy = batch.cut.shape[1], make_policy("exact")
-    ending = int(np.argmax([*np.asarray(batch.cut[i, :-1]), True]))
-    Z = [ECHO.apply(FROZEN, x) for x in (*batch.observation[i], batch.next_observation[i])]
-    Z[ending + 1] = Z[n]  # the state where it ends
-    G = None
-    for t in range(ending, -1, -1):
-        discount = jnp.where(batch.terminated[i, t], 0.0, hp.gamma)
-        r, a = batch.reward[i, t], batch.action[i, t]
-        x = Bootstrap(action_values(Z[t]), a, r, discount, Z[t + 1], KEY)
-        value, bonus = terms(get_algorithm(name), x, hp, policy)
-        G = r + bonus + discount * (value if t == ending else G)
-    return np.mean(G)
-
-
-@functools.cache
-def returns_of(n: int, atoms: tuple[int, ...]) -> dict[str, np.ndarray]:
-    batch = segments(n, atoms)
-    size = len(batch.reward)
-
-    def one(name):
-        agent, state = agent_of(name)
-        hp = make_hparams(name, **NUMBERS)
-        return agent.weighted_update(state, batch, hp, KEY, jnp.ones(size))[2]
-
-    return jax.jit(lambda: {name: one(name) for name in ALGORITHMS})()
-
-
-@pytest.mark.parametrize("atoms", [(), (4,)], ids=["scalar", "quantile"])
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_n_steps_are_the_recursion_of_the_algorithms_terms(name, atoms):
-    """Three steps, with every kind of end in every place."""
-    batch, hp = segments(3, atoms), make_hparams(name, **NUMBERS)
-    Q = [action_values(ECHO.apply(ONLINE, x[0]))[a[0]] for x, a in zip(*batch[:2], strict=True)]
-    for i in range(len(batch.reward)):
-        expected = by_recursion(name, batch, hp, i)
-        np.testing.assert_allclose(returns_of(3, atoms)[name][i] + Q[i], expected, rtol=2e-4)
-
-
-def test_n_steps_golden():
-    """DQN, gamma = 1/2, rewards (1, 2, 4); the frozen network's best at the end is 8.
-
-    Whole:                      1 + 2/2 + 4/4 + 8/8 = 4
-    truncated after two steps:  1 + 2/2 + 8/4 = 4
-    terminated after two steps: 1 + 2/2 = 2
-    """
-    no, yes = False, True
-    batch = Segment(
-        jnp.full((3, 3, 3), 99.0),
-        jnp.zeros((3, 3), int),
-        jnp.array([[1.0, 2, 4]] * 3),
-        jnp.array([[no, no, no], [no, no, yes], [no, yes, no]]),
-        jnp.array([[no, no, no], [no, yes, no], [no, yes, no]]),
-        jnp.array([[8.0, 0, 0]] * 3),
-    )
-    np.testing.assert_allclose(targets("dqn", batch), [4, 4, 2])
-    # Double: the online network adds 3 to the second action and so chooses the first all the same.
-    np.testing.assert_allclose(targets("dqn", batch, double=True), [4, 4, 2])
-    near = batch._replace(next_observation=jnp.array([[8.0, 6, 0]] * 3))  # 9 online, 5 frozen
-    np.testing.assert_allclose(targets("dqn", near, double=True), [3 + 5 / 8, 2 + 5 / 4, 2])
-
-
-@pytest.mark.parametrize("name", ["tal", "pal"])
-def test_one_step_in_a_row_is_a_transition(name):
-    batch = random_batch(())
-    s, a, r, ends, after = batch
-    row = Segment(s[:, None], a[:, None], r[:, None], ends[:, None], ends[:, None], after)
-    np.testing.assert_allclose(targets(name, row), targets(name, batch), rtol=1e-5, atol=1e-6)
 
 
 # --- Weights, and targets that follow -------------------------------------------------------------

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 from tsallax.agents import OPTIMISERS, AgentState
 from tsallax.agents.actor_update import Losses, Weights, learn, start
 from tsallax.networks.dense import Network, Params
-from tsallax.operators.actor_critics import Draws, q_log_density
-from tsallax.operators.table import ActorCritic, backup
+from tsallax.operators.actor_critics import ActorCritic, Draws, q_log_density
+from tsallax.operators.table import backup
 from tsallax.policies import densities
 from tsallax.types import HParams, Number, Transition
 

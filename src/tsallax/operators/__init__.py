@@ -1,13 +1,12 @@
 """Every algorithm as a value and a bonus, the table of them, returns, losses."""
 
+from tsallax.operators.actor_critics import ACTOR_CRITICS, ActorCritic
+from tsallax.operators.equations import equation_of
 from tsallax.operators.reductions import list_reductions
 from tsallax.operators.returns import lambda_returns, n_step_returns
 from tsallax.operators.table import (
-    ACTOR_CRITICS,
     ALGORITHMS,
-    ActorCritic,
     Algorithm,
-    equation_of,
     get_algorithm,
     get_row,
     make_hparams,

@@ -1,4 +1,4 @@
-"""The terms of actor-critics with continuous actions: a value at s' and a bonus at (s, a).
+"""The terms of actor-critics with continuous actions, and the rows of all actor-critics.
 
 An integral over actions is an average over actions that are drawn from the policy, so the terms are
 functions of drawn values and densities. Everything else is as in `targets`: the target is
@@ -7,11 +7,12 @@ the dimensions of the action, as the power of a joint density explodes with thei
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from tsallax.operators.equations import target_equation
 from tsallax.policies.closed import q_log_of_exp
 from tsallax.types import HParams
 
@@ -56,3 +57,47 @@ def log_density_bonus(x: Draws, hp: HParams) -> Float[Array, ""]:
 
 def _clip(bonus: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
     return jnp.clip(bonus, hp.clip, hp.clip_above)
+
+
+class ActorCritic(NamedTuple):
+    """One row of an actor-critic: the two terms of its critics' target, by drawn actions.
+
+    Where actions are discrete nothing is drawn: it has the two terms of a value agent.
+    """
+
+    name: str
+    value: Term  # at s'
+    bonus: Term  # at (s, a)
+    source: str
+    discrete: str  # the value agent whose terms it has there
+    actor: str  # and the loss of its actor there
+    defaults: dict[str, Any] = {}  # noqa: RUF012 (never written to)
+    reductions: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.value, self.bonus))
+
+    @property
+    def equation(self) -> str:
+        return target_equation(self.value, self.bonus)
+
+
+_SOFT = {"entropy": 1.0}
+_SHANNON = {"q": 1.0, **_SOFT}
+# fmt: off
+_ROWS = (
+    ActorCritic("sac", drawn_value, no_bonus,
+                "Haarnoja et al. 2018", "tsallis-dqn", "objective", _SHANNON),
+    ActorCritic("tac", drawn_value, no_bonus,
+                "Lee et al. 2020", "tsallis-dqn", "fenchel-young", _SOFT,
+                reductions=("sac at q = 1",)),
+    ActorCritic("munchausen-sac", drawn_value, log_density_bonus,
+                "Vieillard et al. 2020", "mt-dqn", "objective",
+                {**_SHANNON, "clip": -1.0, "clip_above": 0.0},
+                reductions=("sac at beta = 0",)),
+    ActorCritic("tal-ac", drawn_value, drawn_advantage_bonus,
+                "section 6, future work", "tal", "fenchel-young", _SOFT,
+                reductions=("tac at beta = 0",)),
+)
+# fmt: on
+ACTOR_CRITICS: dict[str, ActorCritic] = {row.name: row for row in _ROWS}

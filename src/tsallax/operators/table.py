@@ -4,15 +4,14 @@ A row is a value and a bonus (`targets`); `one_step` makes the target of them. A
 rows of their own kind (`actor_critics`), with the same two terms.
 """
 
-import inspect
-import re
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from tsallax.operators import actor_critics, targets
-from tsallax.operators.actor_critics import Term
+from tsallax.operators import targets
+from tsallax.operators.actor_critics import ACTOR_CRITICS, ActorCritic
+from tsallax.operators.equations import target_equation
 from tsallax.operators.targets import action_values, boltzmann, hard
 from tsallax.spelling import suggest
 from tsallax.types import Bonus, Bootstrap, HParams, Policy, Target, Value
@@ -34,45 +33,7 @@ class Algorithm(NamedTuple):
 
     @property
     def equation(self) -> str:
-        return _target_of(self.value, self.bonus)
-
-
-class ActorCritic(NamedTuple):
-    """One row of an actor-critic: the two terms of its critics' target, by drawn actions.
-
-    Where actions are discrete nothing is drawn: it has the two terms of a value agent.
-    """
-
-    name: str
-    value: Term  # at s'
-    bonus: Term  # at (s, a)
-    source: str
-    discrete: str  # the value agent whose terms it has there
-    actor: str  # and the loss of its actor there
-    defaults: dict[str, Any] = {}  # noqa: RUF012 (never written to)
-    reductions: tuple[str, ...] = ()
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.value, self.bonus))
-
-    @property
-    def equation(self) -> str:
-        return _target_of(self.value, self.bonus)
-
-
-def _target_of(value: Value | Term, bonus: Bonus | Term) -> str:
-    added = equation_of(bonus)
-    return f"r + gamma {_in_brackets(equation_of(value))}" + (f" + {added}" if added != "0" else "")
-
-
-def _in_brackets(formula: str) -> str:
-    return f"({formula})" if " - " in formula and formula[0] != "<" else formula
-
-
-def equation_of(term: Value | Bonus | Term) -> str:
-    """The first formula of its docstring, or the function's name if it has none."""
-    formula = re.search(r"`(.+?)`", inspect.getdoc(term) or "")
-    return formula[1] if formula else getattr(term, "__name__", repr(term))
+        return target_equation(self.value, self.bonus)
 
 
 def terms(
@@ -152,24 +113,8 @@ _ROWS = (
     Algorithm("mvi", targets.q_soft_value, targets.advantage_bonus, "Zhu et al. 2023",
               reductions=("soft-dqn at q = 1, beta = 0",)),
 )
-_SOFT = {"entropy": 1.0}
-_ACTOR_ROWS = (
-    ActorCritic("sac", actor_critics.drawn_value, actor_critics.no_bonus,
-                "Haarnoja et al. 2018", "tsallis-dqn", "objective", {**_SHANNON, **_SOFT}),
-    ActorCritic("tac", actor_critics.drawn_value, actor_critics.no_bonus,
-                "Lee et al. 2020", "tsallis-dqn", "fenchel-young", _SOFT,
-                reductions=("sac at q = 1",)),
-    ActorCritic("munchausen-sac", actor_critics.drawn_value, actor_critics.log_density_bonus,
-                "Vieillard et al. 2020", "mt-dqn", "objective",
-                {**_SHANNON, **_SOFT, "clip": -1.0, "clip_above": 0.0},
-                reductions=("sac at beta = 0",)),
-    ActorCritic("tal-ac", actor_critics.drawn_value, actor_critics.drawn_advantage_bonus,
-                "section 6, future work", "tal", "fenchel-young", _SOFT,
-                reductions=("tac at beta = 0",)),
-)
 # fmt: on
 ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}
-ACTOR_CRITICS: dict[str, ActorCritic] = {row.name: row for row in _ACTOR_ROWS}
 
 
 def get_row(name: str) -> Algorithm | ActorCritic:

@@ -7,7 +7,7 @@ from tsallax.training.config import Config
 from tsallax.training.presets import COMMON
 
 if TYPE_CHECKING:
-    from tsallax.operators.table import ActorCritic
+    from tsallax.operators.actor_critics import ActorCritic
 
 LARGEST_Q = 4.0  # the power of a density overflows
 

@@ -7,7 +7,8 @@ import jax
 from tsallax.agents.actor_critic import ActorAgent, make_actor_critic
 from tsallax.agents.discrete_actor import DiscreteActor, make_discrete_actor
 from tsallax.networks.dense import Network, is_image, mlp
-from tsallax.operators.table import ACTOR_CRITICS, ALGORITHMS
+from tsallax.operators.actor_critics import ACTOR_CRITICS
+from tsallax.operators.table import ALGORITHMS
 from tsallax.training.config import Config
 
 

@@ -40,7 +40,7 @@ def _check_spaces(config: Config) -> None:
 
 def check_kind(algo: str, env_id: str, box: bool) -> None:
     """Refuse an algorithm of discrete actions for continuous ones."""
-    from tsallax.operators.table import ACTOR_CRITICS
+    from tsallax.operators.actor_critics import ACTOR_CRITICS
 
     if box and algo not in ACTOR_CRITICS:
         known = ", ".join(ACTOR_CRITICS)
