@@ -124,7 +124,7 @@ def read_metrics(
 
 
 def _cell(names: list[str], key: tuple[float, ...], values: "array[float]") -> CellMetrics:
-    rows = np.array(values).reshape(-1, len(names))[::-1]
+    rows = np.frombuffer(values).reshape(-1, len(names))[::-1]  # not copied: it may be large
     steps, last = np.unique(rows[:, names.index("step")], return_index=True)
     columns = {name: rows[last, i] for i, name in enumerate(names)}
     labels = dict(zip(names, key, strict=False))
