@@ -17,7 +17,7 @@ from tsallax._jaxlib import guard
 
 if TYPE_CHECKING:  # what type checkers and editors see of the table below
     from tsallax import envs, operators, policies, stats, tabular, types
-    from tsallax.api import StopTraining, load, load_agent, train
+    from tsallax.api import Model, Result, StopTraining, load, load_agent, train
     from tsallax.operators import ALGORITHMS, make_hparams
     from tsallax.policies import tsallis_policy, tsallis_value
     from tsallax.types import Bootstrap, HParams
@@ -29,6 +29,8 @@ _LAZY = {
     "ALGORITHMS": "tsallax.operators",
     "Bootstrap": "tsallax.types",
     "HParams": "tsallax.types",
+    "Model": "tsallax.api",
+    "Result": "tsallax.api",
     "StopTraining": "tsallax.api",
     "load": "tsallax.api",
     "load_agent": "tsallax.api",
@@ -50,6 +52,8 @@ __all__ = [
     "ALGORITHMS",
     "Bootstrap",
     "HParams",
+    "Model",
+    "Result",
     "StopTraining",
     "__version__",
     "envs",
