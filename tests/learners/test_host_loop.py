@@ -143,7 +143,7 @@ def test_the_folder_and_the_display_name_the_stopped(tmp_path, capsys):
         (["Pendulum-v1"], "has continuous actions, for which --algo is one of sac"),
         (["CartPole-v1", "--env-timeout", "-1", "--loop", "host"], "env_timeout"),
         (["FrozenLake-v1"], "--one-hot True"),
-        (["tests/Continuous-v0", "--preset", "paper", "--steps", "3"], "--algo sac"),
+        (["tests/Continuous-v0", "--preset", "paper", "--steps", "3"], "--algo is one of sac"),
         (["tests/Mapped-v0", "--preset", "paper", "--steps", "3"], "FlattenObservation"),
         (["CartPole-v1", "--loop", "host", "--one-hot", "True"], "one_hot is for Discrete ones"),
         (["CartPole-v1", "--one-hot", "True"], "has no option one_hot"),

@@ -103,7 +103,7 @@ def test_predict_draws_from_pi(result):
     actions, carried = model.predict(np.tile(state, (4000, 1)), state="as it came")
     assert carried == "as it came"
     assert actions.mean() == pytest.approx(pi[1], abs=4 * 0.5 / np.sqrt(4000))
-    with pytest.raises(ValueError, match=r"observations here are \(4,\)"):
+    with pytest.raises(ValueError, match=r"have the shape \(4,\), or \(batch, 4\), not \(3,\)"):
         model.predict(np.zeros(3))
 
 
