@@ -54,7 +54,6 @@ TASKS = {task.what: task for part in PARTS.values() for task in part}
         "folders moved, removed, made anew under a live run",
         "a disk that is really full",
         "workers of a local sweep",
-        "memory: replay",
     ],
 )
 def test_a_tenth_of_what_needs_processes(what):
