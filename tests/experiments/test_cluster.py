@@ -1,20 +1,30 @@
 """The sweep on a real Ray cluster of two nodes: the bits of a local one, whatever is killed."""
 
+import contextlib
 import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
-from support.faults import sweeps
-from support.faults.sweeps import LONG, Meddler, carry_out, task_workers
 from support.studies import STUDY
+from tsallax.experiments import results, sweep
 from tsallax.experiments.cluster import Ray
+from tsallax.experiments.jobs import make_jobs
 from tsallax.experiments.local import Local
-from tsallax.storage.files import open_below
+from tsallax.experiments.study import parse, settings
+from tsallax.storage.files import Directory, open_below
 
 # Ray starts its processes by fork, where an earlier test may have started jax's threads.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork.. was called:RuntimeWarning")
 os.environ["RAY_AUTH_MODE"] = "disabled"
 os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # its warning of a change to come
+LONG = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace(
+    "steps = 320", "steps = 100_000\nsave_seconds = 0.3"
+)
 
 
 @pytest.fixture
@@ -27,6 +37,19 @@ def cluster():
     found.second = found.add_node(num_cpus=1, object_store_memory=80 << 20)
     yield found
     found.shutdown()
+
+
+def carry_out(text: str, folder: Path, executor) -> tuple[dict[str, bytes], int]:
+    """The files that must not depend on who ran it, and how often a job was lost."""
+    study, lost = parse(text, "small"), []
+    jobs = make_jobs(settings(study), folder / "runs", width=1)
+    state = sweep.run(jobs, executor, say=lost.append)
+    assert (len(state.done), state.failed) == (len(jobs), {})
+    with Directory(folder) as opened:
+        results.collect(study, settings(study), jobs, opened)
+    names = ("metrics.csv", "weights.safetensors")
+    found = {f"{j.path.name}/{n}": (j.path / n).read_bytes() for j in jobs for n in names}
+    return {**found, "table": (folder / "metrics.csv").read_bytes()}, len(lost)
 
 
 @pytest.mark.slow
@@ -42,23 +65,53 @@ def test_without_ray_the_way_to_it_is_said(monkeypatch):
         Ray()
 
 
+def task_workers() -> list[int]:
+    """Processes that run a task of ours just now."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes().startswith(b"ray::work"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def newest(folder: Path) -> int:
+    """When a checkpoint was last written below the folder, in nanoseconds."""
+    times = [0]
+    for path in folder.glob("runs/*/checkpoints/*"):
+        with contextlib.suppress(OSError):  # removed since
+            times.append(path.stat().st_mtime_ns)
+    return max(times)
+
+
 @pytest.mark.slow
 def test_killed_workers_and_a_killed_node_lose_and_double_nothing(cluster, tmp_path):
     wanted, _ = carry_out(LONG, tmp_path / "local", Local(open_below(tmp_path, "logs")))
+    draw, kills, over = random.Random(0), [], threading.Event()
 
-    def remove_second() -> None:
-        cluster.remove_node(cluster.second, allow_graceful=False)
-        cluster.second = None  # the first goes on alone
+    def meddle() -> None:
+        """Kill a worker at some moment after each checkpoint, however fast the machine is."""
+        while len(kills) < 20 and not over.wait(0.02):
+            if newest(tmp_path / "ray") <= (kills[-1] if kills else 0):
+                continue
+            time.sleep(draw.uniform(0, 0.5))
+            if workers := task_workers():
+                os.kill(draw.choice(workers), signal.SIGKILL)
+                kills.append(time.time_ns())
+            if len(kills) == 8 and cluster.second is not None:
+                cluster.remove_node(cluster.second, allow_graceful=False)
+                cluster.second = None  # the first goes on alone
 
-    with Meddler(tmp_path / "ray", 20, task_workers, after={8: remove_second}) as meddler:
+    thread = threading.Thread(target=meddle)
+    thread.start()
+    try:
         found, lost = carry_out(LONG, tmp_path / "ray", Ray(address=cluster.address))
+    finally:
+        over.set()
+        thread.join()
     assert found == wanted
-    assert len(meddler.faults) == 20
+    assert len(kills) == 20
     assert cluster.second is None
     assert lost >= 20
-
-
-@pytest.mark.slow
-def test_a_cluster_of_our_own_is_on_the_loopback_and_outlives_its_workers(tmp_path):
-    """SIGKILL to four of them; every port on which Ray listens is at 127.0.0.1."""
-    assert sweeps.on_ray(4, tmp_path).endswith("all on the loopback")

@@ -18,7 +18,7 @@ from tsallax.training.config import to_json
 
 # A cluster started here. It listens on the loopback alone, and has a small object store: a job is a
 # line of JSON.
-OWN = {"object_store_memory": 100 << 20, "include_dashboard": False}
+OWN = {"address": "local", "object_store_memory": 100 << 20, "include_dashboard": False}
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # so called; Linux has it, too
 ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, and the bits of a local sweep
 
