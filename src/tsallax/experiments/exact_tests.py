@@ -11,6 +11,7 @@ that differ by a shift alone.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations
@@ -78,7 +79,7 @@ class MostRuns(NamedTuple):
         """
         n = seeds * self.environments
         chance = float(np.mean(self.success))
-        needed = next((k for k in range(n + 1) if sign_test(k, n).holds <= level), n + 1)
+        needed = bisect_left(range(n + 1), True, key=lambda k: _tail(k, n, 0.5) <= level)
         return PValues(_tail(needed, n, chance), _tail(needed, n, 1 - chance))
 
 
@@ -183,14 +184,25 @@ def sign_test(successes: int, runs: int) -> PValues:
     Runs of several environments may have different chances p_i. Their mean is then compared with
     1/2, and the binomial tail bounds the true one (Hoeffding 1956), beyond the mean plus one.
     """
-    return PValues(_tail(successes, runs, 0.5), _tail(runs - successes, runs, 0.5))
+
+    def tail(k: int) -> float:
+        return sum(math.comb(runs, i) for i in range(max(k, 0), runs + 1)) / 2**runs
+
+    return PValues(tail(successes), tail(runs - successes))
 
 
 def _tail(k: int, n: int, chance: float) -> float:
-    """The probability of k or more successes out of n."""
-    return math.fsum(
-        math.comb(n, i) * chance**i * (1 - chance) ** (n - i) for i in range(max(k, 0), n + 1)
+    """The probability of k or more successes out of n, by logarithms: n may be in the thousands."""
+    if k <= 0 or k > n or chance in (0, 1):
+        return float(k <= 0 or (k <= n and chance == 1))
+    success, failure, every = math.log(chance), math.log1p(-chance), math.lgamma(n + 1)
+    total = math.fsum(
+        math.exp(
+            every - math.lgamma(i + 1) - math.lgamma(n - i + 1) + i * success + (n - i) * failure
+        )
+        for i in range(k, n + 1)
     )
+    return min(1.0, total)
 
 
 def permutation_test(x: Strata, y: Strata) -> PValues:
