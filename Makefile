@@ -42,7 +42,7 @@ train: $(CORE)  ## train TAL on CartPole until it is solved, and film it: curves
 test: $(TEST)  ## the default test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(OPTIONS)
 
-test-slow: $(SLOW)  ## only the slow tests: kills, Ray, the browser, learning runs
+test-slow: $(SLOW)  ## only the slow tests: kills, Ray, the browser, learning, rarer kinds of run
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(OPTIONS)
 
 test-all: test test-slow  ## the default suite, then the slow tests

@@ -139,7 +139,12 @@ def bandit(density: str, q: float, alpha: float, steps: int = 1500):
 
 
 @pytest.mark.parametrize(
-    ("density", "q"), [("gaussian", 1.0), ("gaussian", 2.0), ("q-gaussian", 2.0)]
+    ("density", "q"),
+    [
+        ("q-gaussian", 2.0),
+        pytest.param("gaussian", 1.0, marks=pytest.mark.slow),
+        pytest.param("gaussian", 2.0, marks=pytest.mark.slow),
+    ],
 )
 def test_the_actor_finds_the_optimum_of_a_quadratic_bandit(density, q):
     """The width balances the reward against the entropy, by quadrature over both parameters."""

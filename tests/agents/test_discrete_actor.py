@@ -182,7 +182,15 @@ def everything(mdp: tabular.MDP, over: bool = False) -> Transition:
     return Transition(*map(jnp.asarray, given))
 
 
-@pytest.mark.parametrize("q", [1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize(
+    "q",
+    [
+        1.0,
+        2.0,
+        pytest.param(1.5, marks=pytest.mark.slow),
+        pytest.param(3.0, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_the_actor_finds_the_policy_of_a_bandit(q, beta):
     """Rewards 0.5 and 0.4: the gap grows by 1/(1 - beta), from 0.1 to 0.2 at beta = 0.5."""
@@ -197,7 +205,7 @@ def test_the_actor_finds_the_policy_of_a_bandit(q, beta):
 
 
 @pytest.mark.parametrize("actor", ["fenchel-young", "exact"])
-@pytest.mark.parametrize("q", [1.0, 2.0])
+@pytest.mark.parametrize("q", [pytest.param(1.0, marks=pytest.mark.slow), 2.0])
 def test_the_actor_finds_the_policy_of_an_mdp(actor, q):
     """Four states, three actions; against TAL's operator, iterated in float64."""
     mdp = tabular.garnet(2, states=4, actions=3, branching=1, gamma=0.8)
@@ -212,7 +220,7 @@ def test_the_actor_finds_the_policy_of_an_mdp(actor, q):
     np.testing.assert_allclose(pi, known.pi, atol=5e-3)
 
 
-@pytest.mark.parametrize("q", [1.0, 2.0])
+@pytest.mark.parametrize("q", [pytest.param(1.0, marks=pytest.mark.slow), 2.0])
 def test_the_automatic_alpha_reaches_the_target_of_each_q(q):
     """Three arms: the entropy is that of 3^0.6 = 1.93 equally likely actions, whatever q."""
     bandit = tabular.make_mdp(np.ones((1, 3, 1)), np.array([[1.0, 0.8, 0.0]]), 0.9)

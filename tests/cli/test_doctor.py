@@ -32,6 +32,7 @@ def python(*arguments: str, path: tuple[Path, ...] = (), **environment: str):
 # --- The doctor ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_this_machine_passes():
     run = python("-m", "tsallax", "doctor")
     assert run.returncode == 0, run.stdout + run.stderr

@@ -23,6 +23,7 @@ COMMAND = [sys.executable, "-m", "tsallax"]
 OWN = {**os.environ, "PYTHONPATH": str(SOURCES)}
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_stops_printing_not_training(tmp_path):
     """As `tsallax train ... | head -1` does: its reader is gone before the first line."""
     read, write = os.pipe()
@@ -38,6 +39,7 @@ def small_jobs(folder: Path):
     return make_jobs(settings(parse(STUDY, "small")), folder / "runs", width=4)
 
 
+@pytest.mark.slow
 def test_a_worker_that_stops_answering_is_killed_and_its_job_tried_again(tmp_path, monkeypatch):
     """SIGSTOP: the process is there, but does nothing. A worker lives if it says so."""
     monkeypatch.setattr(local, "SILENCE", 3.0)

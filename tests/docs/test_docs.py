@@ -155,16 +155,16 @@ def own_tables():
         yield
 
 
-def trains(example) -> bool:
-    """Whether a program has to be compiled for it: those are slow."""
-    return ".train(" in example.source
+def takes_long(example) -> bool:
+    """Whether it trains, or repeats what it does over seeds."""
+    return ".train(" in example.source or "for seed in range" in example.source
 
 
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(example, id=example.name, marks=[pytest.mark.slow] if trains(example) else [])
-        for example in examples()
+        pytest.param(x, id=x.name, marks=[pytest.mark.slow] if takes_long(x) else [])
+        for x in examples()
     ],
 )
 def test_examples_run_and_print_what_is_shown(example, own_tables, tmp_path, monkeypatch):

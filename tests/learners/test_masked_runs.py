@@ -43,8 +43,15 @@ def trained(env="Stairs", **settings):
     return tsallax.train(env, **settings)
 
 
-@pytest.mark.parametrize("where", ["compiled", "host"])
-@pytest.mark.parametrize("how", [REPLAY, PARALLEL], ids=["replay", "parallel"])
+@pytest.mark.parametrize(
+    ("how", "where"),
+    [
+        (REPLAY, "compiled"),
+        (PARALLEL, "host"),
+        pytest.param(REPLAY, "host", marks=pytest.mark.slow),
+        pytest.param(PARALLEL, "compiled", marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_never_takes_what_is_not_allowed(how, where):
     """One forbidden action would be NaN as a reward, or raise."""
     result = trained(**how, **(HOST if where == "host" else {}))
@@ -58,6 +65,7 @@ def test_a_run_never_takes_what_is_not_allowed(how, where):
         assert (result.evaluations[:, :, -1] == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [REPLAY, PARALLEL], ids=["replay", "parallel"])
 def test_quantiles(how):
     more = {"head": "quantile", "quantiles": 3, "steps": 400, "target_period": 200}
@@ -69,6 +77,7 @@ def test_quantiles(how):
 PARTS = {"double": True, "n_step": 3, "prioritised": True, "dueling": True, "tau": 0.1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["compiled", "host"])
 def test_all_parts_at_once(where):
     """What a segment has after its cut may belong to no state: it must not count."""

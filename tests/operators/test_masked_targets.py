@@ -67,7 +67,7 @@ class World:
         return np.asarray(value), np.asarray(jax.vmap(agent.bonus, (0, None))(x, hp))
 
 
-@pytest.mark.parametrize("quantiles", [0, QUANTILES])
+@pytest.mark.parametrize("quantiles", [0, pytest.param(QUANTILES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_what_is_not_allowed_does_not_count(name, quantiles):
     """Over 1e5 states, NaN in the place of every forbidden value changes no bit of a target."""
@@ -93,7 +93,7 @@ def compact(allowed, *arrays):
     ]
 
 
-@pytest.mark.parametrize("quantiles", [0, QUANTILES])
+@pytest.mark.parametrize("quantiles", [0, pytest.param(QUANTILES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_as_if_the_forbidden_actions_were_not_there(name, quantiles):
     """The algorithm on the actions that are left, with the same ones allowed at s and at s'."""

@@ -71,7 +71,9 @@ def program(capacity: int, time_limit: int | None, n: int):
 CASES = [(7, 3, 0.2), (5, None, 0.3), (4, 1, 0.3), (6, 2, 0.0), (9, 20, 0.0)]
 
 
-@pytest.mark.parametrize("n", [2, 3, 6])
+@pytest.mark.parametrize(
+    "n", [3, pytest.param(2, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("capacity", "time_limit", "ending"), CASES)
 def test_segments_on_the_device_are_what_happened(capacity, time_limit, ending, n):
     """After every step, through several laps, from every transition that is held."""

@@ -15,7 +15,11 @@ from tsallax.training.resolve import resolve
 from tsallax.training.stored_config import from_json
 
 OWN = {"algo": "tal-ac", "warmup": 20, "buffer": 100, "learner": "replay"}
-ACTORS = ("fenchel-young", "objective", "exact")
+ACTORS = (
+    "fenchel-young",
+    pytest.param("objective", marks=pytest.mark.slow),
+    pytest.param("exact", marks=pytest.mark.slow),
+)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +71,7 @@ def test_seeds_and_numbers_side_by_side(actor, tmp_path):
     assert model.to_onnx(tmp_path / "policy.onnx") < 1e-4
 
 
+@pytest.mark.slow
 def test_one_cell_is_the_same_alone_and_beside_others():
     """Nothing passes from one cell to the other, so that one that diverges goes alone."""
     shape = {**tiny.TINY, **OWN, "eval_every": 0}
@@ -86,7 +91,9 @@ def test_images_have_a_convolution():
     assert np.isfinite(result.metrics["loss"][..., -1]).all()
 
 
-@pytest.mark.parametrize("env", [tiny.ENV, tiny.HOST], ids=["compiled", "host"])
+@pytest.mark.parametrize(
+    "env", [tiny.ENV, pytest.param(tiny.HOST, marks=pytest.mark.slow)], ids=["compiled", "host"]
+)
 def test_a_folder_is_trained_extended_evaluated_and_played(env, tmp_path, capsys):
     out = str(tmp_path / "run")
     own = {**OWN, "steps": 80} | ({"seeds": 1, "q": 1.5} if env == tiny.HOST else {})

@@ -73,6 +73,7 @@ def test_a_run_is_trained_and_watched(elsewhere, tmp_path):
     assert "40 / 40 steps" in elsewhere("watch", out)
 
 
+@pytest.mark.slow
 def test_a_sweep_of_one_job_is_carried_out(elsewhere, tmp_path):
     (tmp_path / "one.toml").write_text(STUDY)
     sweep = ["sweep", tmp_path / "one.toml", "--out", tmp_path / "out", "--width", 4]

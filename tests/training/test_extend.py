@@ -43,7 +43,11 @@ def extend(path, *options):
     return cli.main(["train", "--resume", str(path), *options])
 
 
-@pytest.mark.parametrize("shape", [tiny.flags(), words(PARALLEL)], ids=["replay", "parallel"])
+@pytest.mark.parametrize(
+    "shape",
+    [tiny.flags(), pytest.param(words(PARALLEL), marks=pytest.mark.slow)],
+    ids=["replay", "parallel"],
+)
 def test_an_extended_run_is_the_longer_one_to_the_bit(shape, tmp_path, capsys):
     short, long = tmp_path / "short", tmp_path / "long"
     assert train(short, *shape, "--steps", "160", "--epsilon-fraction", "0.9") == 0

@@ -72,7 +72,12 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+QUICK = ("replay on the host", "parallel")
+
+
+@pytest.mark.parametrize(
+    "case", [c if c in QUICK else pytest.param(c, marks=pytest.mark.slow) for c in CASES]
+)
 def test_every_learner_starts_from_another_run(case, tmp_path):
     env, own = CASES[case]
     if "replay" in case:

@@ -70,7 +70,12 @@ def interrupted(config, stops, tmp_path):
 
 @pytest.mark.parametrize(
     "config",
-    [CARTPOLE, PARALLEL, ACTOR, tiny.config(steps=STEPS, updates=2, **PARTS)],
+    [
+        CARTPOLE,
+        PARALLEL,
+        pytest.param(ACTOR, marks=pytest.mark.slow),
+        pytest.param(tiny.config(steps=STEPS, updates=2, **PARTS), marks=pytest.mark.slow),
+    ],
     ids=["replay", "parallel", "discrete actor", "parts"],
 )
 def test_compiled_runs_are_resumed_to_the_bit(config, tmp_path):
