@@ -137,6 +137,20 @@ def test_the_seeds_that_a_verdict_would_take_have_their_price():
     assert remark(found) == "not significant; about 30 seeds needed, 4 core hours more"
 
 
+def test_what_is_too_short_or_has_too_few_seeds_has_its_price():
+    """1e-6 core hours per step: 10 seeds x 3 runs x 500,000 steps, or 1 seed x 2 runs x 100,000."""
+    rates = {"quick": {"fig2": 1e-6, "fig1": 1e-6}}
+    tables = {"random": [RANDOM], "fig2": three(22, 22, 22 + 0.2 * 453, q=3)}
+    found = find(
+        c3(), "CartPole-v1, q = 3, paper, weight alpha", Evidence({"quick": tables}, rates)
+    )
+    assert remark(found).endswith("; 10 seeds of 500,000 steps take 15 core hours")
+    four = [curve(400, algo="mdqn", q=1, seeds=4, env="CartPole-v1", log_weight=""), *fig1()[1:]]
+    tables = {"random": [RANDOM], "fig1": four}
+    found = find(c1(), "CartPole-v1, weight alpha", Evidence({"quick": tables}, rates))
+    assert remark(found) == "too few seeds: 4, and 5 are needed, 0.2 core hours more"
+
+
 def test_more_seeds_than_are_planned_are_said_to_be():
     """TAL is ahead by 0.02 with a spread of 0.1, and 0.1 would be ahead."""
     runs = three(200, 100, 400, q=3)

@@ -11,6 +11,7 @@ from tsallax.experiments.verdicts import (
     FAMILY,
     FAR,
     FEWEST_SEEDS,
+    GROUP,
     HOLDS,
     MOST_SEEDS,
     NOT,
@@ -26,6 +27,7 @@ from tsallax.experiments.verdicts import (
 )
 
 NOT_RUN = "not run"
+LONGER = 5  # times the steps of the scale `quick` are the paper's on CartPole, Acrobot, LunarLander
 UNDECIDED = PValues(1.0, 1.0)
 
 
@@ -122,10 +124,18 @@ def _too_little(found: Measured) -> str:
     """Why no verdict can rest on these runs; empty if it can."""
     name, score = found.best
     if found.seeds < FEWEST_SEEDS:
-        return f"too few seeds: {found.seeds}, and {FEWEST_SEEDS} are needed"
+        hours = (FEWEST_SEEDS - found.seeds) * found.hours if score > LEARNED else 0.0
+        return f"too few seeds: {found.seeds}, and {FEWEST_SEEDS} are needed{_hours(hours)}"
     if score <= LEARNED:
-        return f"too short: the best, {name}, has come {score:.2f} of the way to solved"
+        seeds, hours = 2 * GROUP, 2 * GROUP * LONGER * found.hours
+        cost = f"; {seeds} seeds of {LONGER * found.steps:,} steps take {hours:.2g} core hours"
+        short = f"too short: the best, {name}, has come {score:.2f} of the way to solved"
+        return short + (cost if hours else "")
     return ""
+
+
+def _hours(more: float) -> str:
+    return f", {more:.2g} core hours more" if more else ""
 
 
 def _needed(found: Measured, primary: bool) -> str:
@@ -134,9 +144,7 @@ def _needed(found: Measured, primary: bool) -> str:
     if seeds is None:
         return f"more than {FAR} seeds needed"
     planned = "" if seeds <= MOST_SEEDS else f", of which {MOST_SEEDS} are planned"
-    hours = (seeds - found.seeds) * found.hours
-    more = f", {hours:.2g} core hours more" if hours else ""
-    return f"about {seeds} seeds needed{planned}{more}"
+    return f"about {seeds} seeds needed{planned}{_hours((seeds - found.seeds) * found.hours)}"
 
 
 def _identity(claim: Claim) -> Finding:
