@@ -1,4 +1,4 @@
-"""What a script or a notebook calls: `tsallax.train`, `tsallax.load` and `load_agent`."""
+"""The API for scripts and notebooks: `tsallax.train`, `tsallax.load` and `load_agent`."""
 
 import warnings
 from collections.abc import Callable
@@ -32,14 +32,14 @@ from tsallax.training.trained import agent_folder
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Not those that have a name above, nor those of checkpoints.
+# Fields that are not `settings`: parameters of `train` by name, and the options of checkpoints.
 NAMED = ("env", "network", "save_seconds", "save_steps")
-ROWS = 12  # settings that a notebook shows
+ROWS = 12  # number of settings that a notebook shows
 FIELDS = [field.name for field in fields(Config) if field.name not in NAMED]
 
 
 class StopTraining(Exception):  # noqa: N818 (it is no error)
-    """Raised by a callback of `train` to end the run after this period."""
+    """A callback of `train` raises this to end the run after the current period."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +48,7 @@ class Result:
 
     `metrics` maps each column of `metrics.csv` to an array (hyper-parameters, seeds, iterations),
     in the order of `settings` and `seeds`; `evaluations` is (hyper-parameters, seeds, iterations,
-    episodes), NaN where none was made.
+    episodes), NaN for iterations without an evaluation.
     """
 
     config: Config
@@ -59,20 +59,20 @@ class Result:
     params: Params
     run: Run
     periods: list[Progress]
-    initial: Initial | None = None  # the weights that it started from, if they are another run's
+    initial: Initial | None = None  # the initial weights, if they come from another run
     kept: Best | None = None  # the best evaluations, and their weights
 
     def __repr__(self) -> str:
         seeds, settings = counted(len(self.seeds), "seed"), counted(len(self.settings), "setting")
         score, evaluated = (mean_text(np.ravel(x)) for x in (self.final(), self._evaluated()))
-        reached = self.periods[-1].period.step  # or a goal or a callback ended it earlier
+        reached = self.periods[-1].period.step  # less than `steps` if a goal or callback ended it
         return (
             f"Result: {self.config.algo} on {self.config.env}, {seeds} x {settings}, "
             f"{reached:,} steps\nfinal return {score}, last evaluation {evaluated}"
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks: the settings, each with its final return and its last evaluation."""
+        """HTML for notebooks: each setting with its final return and its last evaluation."""
         names, rows = (
             varied(self.config),
             zip(self.settings, self.final(), self._evaluated(), strict=True),
@@ -94,17 +94,17 @@ class Result:
         return final_scores(flat, metric).reshape(len(self.settings), -1)
 
     def _evaluated(self) -> Float[np.ndarray, "settings seeds episodes"]:
-        """The returns of the last evaluation; none if there was none."""
+        """The returns of the last evaluation; empty if there was no evaluation."""
         made = np.flatnonzero(np.isfinite(self.evaluations).any((0, 1, 3)))
         return self.evaluations[:, :, made[-1]] if len(made) else self.evaluations[:, :, 0, :0]
 
     def best(
         self, metric: str = "episode_return", last: int | None = None
     ) -> tuple[dict[str, float], float]:
-        """The setting with the largest `metric`, and that value.
+        """The setting with the largest `metric`, and its value.
 
         A setting's value is the mean over its seeds of the final score, or over the `last`
-        iterations, NaN left out. Of the setting only the numbers that vary are named.
+        iterations, ignoring NaN. The setting is returned as the numbers that vary.
         """
         values = self.final(metric) if last is None else self.metrics[metric][:, :, -last:]
         scores = np.array([mean_of(x) for x in values])
@@ -121,7 +121,7 @@ class Result:
         return _model(self.run, self.params, setting * len(self.seeds) + seed)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """The learning curves, as `curves.png` has them; written to `path` if it is given."""
+        """Plots the learning curves as in `curves.png`, and saves them to `path` if it is given."""
         steps = self.metrics["step"][0, 0]
         names = [tuple(f"{n} = {s[n]:g}" for n in varied(self.config)) for s in self.settings]
 
@@ -134,7 +134,7 @@ class Result:
         return figure
 
     def save(self, path: str | Path) -> Path:
-        """The folder that `tsallax train` would have left."""
+        """Writes the run folder that `tsallax train` would have written, and returns its path."""
         folder = make_folder(Path(path), self.run)
         try:
             for progress in self.periods:
@@ -150,13 +150,13 @@ class Result:
         except BaseException:
             folder.close("failed")
             raise
-        reached = self.periods[-1].last  # or a callback ended it
+        reached = self.periods[-1].last  # false if a callback ended the run
         folder.close("done" if reached else "stopped")
         return folder.path
 
     @property
     def stopped(self) -> dict[int, str]:
-        """Cells whose environment failed, and how; their metrics are NaN from then on."""
+        """The cells whose environment failed, and the error; their metrics are NaN from then on."""
         return self.periods[-1].period.failures
 
     @property
@@ -175,16 +175,16 @@ def train(
     """Train every seed and every combination of numbers as one program.
 
     Args:
-        env: a name, see `tsallax list`; or an environment of your own: an `Environment` in JAX,
-            Gymnasium's, a vector of them, or a function that makes one.
-        network: its name, or an `(init, apply)` pair of your own; by the preset if not given.
-        progress: show how far it is and the time left, on one line, in notebooks with a bar.
+        env: a name, see `tsallax list`; or an environment of your own: an `Environment` in JAX, a
+            Gymnasium environment, a vector of them, or a function that makes one.
+        network: its name, or an `(init, apply)` pair of your own; the preset's if not given.
+        progress: show progress and the remaining time on one line, in notebooks with a bar.
         callback: called with the `Progress` of each period; the run ends there if it returns False
-            or raises `StopTraining`. The state and parameters it sees are used up by the next
-            period: copy what you keep.
+            or raises `StopTraining`. The next period donates the buffers of the state and the
+            parameters that it sees: copy what you keep.
         settings: fields of `tsallax.training.config.Config`; several values of a number are a grid.
 
-    The run lives in memory until `Result.save`: checkpoints are what `tsallax train` makes.
+    The run is kept in memory until `Result.save`; only `tsallax train` writes checkpoints.
     """
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
     own = None if isinstance(network, str) else network
@@ -206,7 +206,7 @@ def train(
         for cell in period.failures.keys() - failures.keys():
             warnings.warn(f"cell {cell} {period.failures[cell]}", stacklevel=2)
         params, failures = period.params, period.failures
-        # The next period uses up the state and the parameters.
+        # The next period donates the buffers of the state and the parameters.
         seen.append(one._replace(period=period._replace(state=None, params=None)))
         if callback and _ends(callback, one):
             break
@@ -247,16 +247,16 @@ def load(
     env: Any = "",
     best: bool = False,
 ) -> Model:
-    """The trained policy of a run folder.
+    """Load the trained policy of a run folder.
 
     Args:
-        path: the folder.
-        cell: which of the `cells` of its run.json; if not given, the one with the best return
-            at the end.
-        network: the pair the run was trained with, if it was your own.
-        env: the run's own environment, if it is `package:Name` and not imported yet, or the one
-            that was given to `train`, if that was no name.
-        best: the weights with the best evaluation while it was trained, not the last ones.
+        path: the run folder.
+        cell: the index into the `cells` of its run.json; by default the one with the best final
+            return.
+        network: the `(init, apply)` pair that the run was trained with, if it was your own.
+        env: the run's environment, if it is `package:Name` and not imported yet, or the object
+            that was given to `train` instead of a name.
+        best: load the weights with the best evaluation during training, not the last ones.
     """
     path = Path(path)
     own_env = given_environment(env)
@@ -271,7 +271,7 @@ def load(
 
 
 def load_agent(name: str) -> Model:
-    """A trained agent that comes with tsallax, by its environment: `tsallax agents` lists them."""
+    """Load a trained agent that ships with tsallax, by its environment; see `tsallax agents`."""
     return load(agent_folder(name), best=True)
 
 

@@ -1,4 +1,4 @@
-"""The nouns: the traced numbers, one bootstrap, a policy, an environment."""
+"""The shared types: hyper-parameters, a bootstrap, transitions, a policy, an environment."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8
 
 Number: TypeAlias = int | float | np.floating | np.ndarray | Array  # what a user may pass
-Traced: TypeAlias = float | Array  # what stands in an equation
+Traced: TypeAlias = float | Array  # a number in an equation
 
 RULED_OUT = -1e30  # the value of an action that is not allowed: finite, as 0 * -inf would be NaN
 
 
 class HParams(NamedTuple):
-    """Every number that stands in an equation. All are traced: a grid of them is one program."""
+    """Every number in an equation. All are traced, so that a grid of them is one program."""
 
     q: Traced = 2.0  # entropic index
     alpha: Traced = 0.03  # weight of the entropy; the Shannon tau, and CVI's sigma + tau
@@ -25,26 +25,26 @@ class HParams(NamedTuple):
     clip: Traced = -float("inf")  # l0, the lower bound of the weighted log-policy
     delta: Traced = 1e-8  # Delta, added to pi under a logarithm
     clip_ratio: Traced = 0.8  # c of clipped advantage learning
-    value_floor: Traced = 0.0  # its Q_l, a lower bound of the action values
+    value_floor: Traced = 0.0  # Q_l of clipped advantage learning: lower bound of action values
     learning_rate: Traced = 1e-3
     max_grad_norm: Traced = float("inf")  # the gradient's norm is clipped to this
-    epsilon: Traced = 0.01  # share of uniform actions at the start
-    epsilon_end: Traced = 0.01  # and after the decay, which is linear
+    epsilon: Traced = 0.01  # initial share of uniform actions
+    epsilon_end: Traced = 0.01  # its value after the linear decay
     epsilon_steps: Traced = 1.0  # length of the decay
     random_steps: Traced = 0.0  # actions are uniformly random before this step
-    learning_rate_end: Traced = 1e-3  # of the parallel learner: linear from the start to the end
-    total_steps: Traced = 1.0  # of the run
-    lambda_: Traced = 0.0  # of the returns: 0 is one step, 1 the whole rollout
-    reward_scale: Traced = 1.0  # rewards are multiplied by it, for the parallel learner
-    tau: Traced = 0.005  # share of a network that its frozen copy takes at each update
+    learning_rate_end: Traced = 1e-3  # final learning rate of the parallel learner: linear decay
+    total_steps: Traced = 1.0  # number of steps of the run
+    lambda_: Traced = 0.0  # lambda of the returns: 0 is one step, 1 the whole rollout
+    reward_scale: Traced = 1.0  # factor of the rewards, for the parallel learner
+    tau: Traced = 0.005  # step of the target network towards the network per update
     priority_exponent: Traced = 0.6  # of the errors, in a prioritised replay: 0 is uniform
-    importance_exponent: Traced = 0.4  # of its weights at the start; linear to 1 at the end
-    clip_above: Traced = float("inf")  # of actor-critics from here on: the bonus' upper bound
-    target_entropy: Traced = -1.0  # of the width at which an automatic alpha aims, per dimension
+    importance_exponent: Traced = 0.4  # initial exponent of its weights; linear to 1 at the end
+    clip_above: Traced = float("inf")  # of actor-critics, as the next: upper bound of the bonus
+    target_entropy: Traced = -1.0  # of an automatic alpha: a Gaussian's (Shannon), per dimension
 
 
 class Bootstrap(NamedTuple):
-    """One transition with the target network's values at both ends."""
+    """One transition with the target network's values at s and s'."""
 
     Q: Float[Array, "A"]  # action values at s
     a: Int[Array, ""]
@@ -58,37 +58,37 @@ Observation = Shaped[Array, "..."]  # float32 vectors, or bool images (height, w
 
 
 class Masked(NamedTuple):
-    """An observation of an environment that says which actions are allowed there.
+    """An observation together with the mask of the actions that are allowed there.
 
-    It takes the place of a bare one everywhere: in a replay, in a rollout, before a network.
+    It replaces a bare observation everywhere: in a replay, in a rollout, as a network's input.
     """
 
     observation: Any
     allowed: Any  # Bool[Array, "A"]
 
 
-Seen: TypeAlias = Observation | Shaped[np.ndarray, "..."] | Masked  # of one state, or of many
+Seen: TypeAlias = Observation | Shaped[np.ndarray, "..."] | Masked  # of one state or a batch
 
 
 class Transition(NamedTuple):
-    """What a replay buffer gives. A truncated one looks like any other: s' is the true one."""
+    """A sample of a replay buffer. s' of a truncated transition is the true next observation."""
 
-    observation: Any  # as it was `Seen`
-    action: Shaped[Array, "..."]  # an index, or numbers of [-1, 1]
+    observation: Any  # a batch of `Seen`
+    action: Shaped[Array, "..."]  # an index, or numbers in [-1, 1]
     reward: Float[Array, "*batch"]
     terminated: Bool[Array, "*batch"]
     next_observation: Any
 
 
 class Segment(NamedTuple):
-    """n transitions in a row, from the one that was drawn. After the first cut nothing counts."""
+    """n consecutive transitions from the sampled one on. Those after the first cut are ignored."""
 
-    observation: Any  # as it was `Seen`, (batch, n, ...)
+    observation: Any  # a batch of `Seen`, (batch, n, ...)
     action: Int[Array, "batch n"]
     reward: Float[Array, "batch n"]
     terminated: Bool[Array, "batch n"]
     cut: Bool[Array, "batch n"]  # the episode ended in this step, or nothing later is stored
-    next_observation: Any  # the true one after the first cut, or after all
+    next_observation: Any  # the true one after the first cut, or after the last transition
 
 
 Policy = Callable[[Float[Array, "A"], HParams], Float[Array, "A"]]
@@ -106,19 +106,19 @@ def bare(seen: Any) -> Any:
 
 
 def allowed_at(seen: Any) -> Any:
-    """The mask of an observation; None if it has none, which is known before anything is traced."""
+    """The mask of an observation, or None if it has none, which is static under tracing."""
     return seen.allowed if isinstance(seen, Masked) else None
 
 
 def stacked(rows: Sequence[Any], axis: int = 0) -> Any:
-    """`np.stack` of arrays, or of `Masked` ones part by part."""
+    """`np.stack` of arrays, or of the fields of `Masked` observations."""
     if isinstance(rows[0], Masked):
         return Masked(*(np.stack(part, axis) for part in zip(*rows, strict=True)))
     return np.stack(rows, axis)
 
 
 class Outcome(NamedTuple):
-    """What a step gives besides the next state. A time limit truncates; it does not terminate."""
+    """The result of a step besides the next state. A time limit truncates, never terminates."""
 
     reward: Float[Array, ""]
     terminated: Bool[Array, ""]
@@ -126,31 +126,32 @@ class Outcome(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Bounds of continuous actions, one pair per dimension: finite, and each of some width."""
+    """Bounds of continuous actions, one pair per dimension: finite, and low < high."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     def scale(self, action: Any) -> Any:
-        """From [-1, 1], where policies live, to the bounds."""
+        """Maps an action from [-1, 1], the range of policies, to the bounds."""
         low, high = (np.asarray(x, np.float32) for x in self)
-        # Rounding could lead out of the bounds by one unit in the last place.
+        # Rounding could exceed the bounds by one unit in the last place.
         return (low + (action + 1) * ((high - low) / 2)).clip(low, high)
 
 
 class Environment(NamedTuple):
     """A JAX-native environment: pure functions of a state, an action and a key.
 
-    It is one environment for one seed: `vmap` it for many. No autoreset: the loop resets.
+    It is a single environment: `vmap` it for many. There is no autoreset: the loop resets it.
 
     If `step` truncates, `time_limit` must be the least number of steps after which it does: the
-    replay reserves room for the last observations of that many episodes, to bootstrap from them.
+    replay reserves space for the final observations of truncated episodes accordingly, to
+    bootstrap from them.
 
-    Its actions are indices, or, if there is an `action_box`, vectors within these bounds: then
-    `action_names` are those of the dimensions.
+    Its actions are indices or, with an `action_box`, vectors within these bounds; `action_names`
+    are then the names of the dimensions.
 
-    If there is an `allowed`, it says of each action whether it may be taken in a state. Where it
-    allows none, all count as allowed: in a last state that is of no consequence.
+    `allowed`, if given, returns for each action whether it may be taken in a state. If it allows
+    none, all count as allowed, which has no effect in a terminal state.
     """
 
     id: str

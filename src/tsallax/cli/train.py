@@ -89,7 +89,7 @@ def run(
     check_memory(built)
     if resume and found is None:
         extend(path, to_json(config), built.learner.layout)
-    elif found is None:  # refused before anything is shown
+    elif found is None:  # refuse the run before anything is shown
         check_free(path)
         if config.init_from:
             take_initial(built)
@@ -131,7 +131,7 @@ def run(
 
 
 def _which(config: Config, out: Path | None, resume: Path | None) -> tuple[Config, Path]:
-    """The resolved configuration and the folder of the run that was asked for."""
+    """The resolved configuration and the folder of the requested run."""
     from tsallax.training.extend import extended
     from tsallax.training.presets import with_preset_file
     from tsallax.training.resolve import resolve

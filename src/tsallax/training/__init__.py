@@ -1,1 +1,1 @@
-"""A run: its configuration, Algorithm 1 as one compiled program, evaluation, the run folder."""
+"""A run: its configuration, its training and evaluation, and its run folder."""

@@ -1,4 +1,4 @@
-"""The settings of actor-critics: tables, the values of options not given, and what is refused."""
+"""The settings of actor-critics: tables of defaults, and checks of the options."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -9,11 +9,11 @@ from tsallax.training.presets import COMMON
 if TYPE_CHECKING:
     from tsallax.operators.actor_critics import ActorCritic
 
-LARGEST_Q = 4.0  # the power of a density overflows
+LARGEST_Q = 4.0  # above it, powers of a density overflow
 
-# With continuous actions: those of Stable-Baselines3's SAC, and per environment rl-zoo's for it,
-# but for its networks and a step size that it lowers linearly. Random actions fill the replay
-# before anything is learned.
+# For continuous actions: the defaults of Stable-Baselines3's SAC, and per environment rl-zoo's,
+# except for its networks and its linear decay of the step size. Random actions fill the replay
+# before the first update.
 ACTOR_CRITIC: dict[str, Any] = {
     "network": "mlp",
     "hidden": (256, 256),
@@ -51,15 +51,15 @@ ACTOR_CRITIC_ENVS: dict[str, dict[str, Any]] = {
     **{f"{name}-v5": _MUJOCO for name in MUJOCO},
     "Swimmer-v5": {**_MUJOCO, "gamma": (0.9999,)},
 }
-# With discrete actions, beside the settings of a value agent. Three losses of different sizes share
-# one step size, so that the optimiser must not depend on the size.
+# For discrete actions, in addition to the settings of a value agent. Three losses of different
+# scales share one step size, so that the optimiser must not depend on the scale.
 DISCRETE_ACTOR: dict[str, Any] = {
     "optimiser": "adam",
     "tau": (0.005,),
     "target_entropy": (0.3,),
     "automatic_alpha": False,
 }
-# And where observations are vectors: found on CartPole.
+# Overrides for vector observations, found on CartPole.
 _VECTORS: dict[str, Any] = {
     "hidden": (64, 64),
     "batch": 64,
@@ -74,7 +74,7 @@ _VECTORS: dict[str, Any] = {
 
 
 def has_box(config: Config, kind: str) -> bool:
-    """Whether an environment's actions are vectors within bounds."""
+    """Returns whether an environment's actions are vectors within bounds."""
     from tsallax import envs
 
     if kind == "native":
@@ -87,7 +87,7 @@ def has_box(config: Config, kind: str) -> bool:
 
 
 def continuous_defaults(config: Config) -> dict[str, Any]:
-    """There is one preset of actor-critics with continuous actions."""
+    """The defaults for continuous actions, for which there is only one preset."""
     if config.choices or config.preset not in (None, "tuned"):
         raise ValueError(f"{config.algo} has one preset, tuned, and no choices")
     own = ACTOR_CRITIC_ENVS.get(config.env, {})
@@ -96,7 +96,7 @@ def continuous_defaults(config: Config) -> dict[str, Any]:
 
 
 def discrete_defaults(value_agent: dict[str, Any], row: "ActorCritic") -> dict[str, Any]:
-    """Those of a value agent with a replay, and of what it does not have."""
+    """The defaults for discrete actions: a value agent's, and those of the actor."""
     vectors = value_agent["preset"] == "tuned" and value_agent["network"] == "mlp"
     best = _VECTORS if vectors else {}
     return value_agent | DISCRETE_ACTOR | best | {"actor": row.actor}

@@ -1,4 +1,4 @@
-"""From a configuration to a learner: the one place that puts the parts together."""
+"""Builds a learner from a configuration: the one place where the parts are put together."""
 
 import math
 import os
@@ -38,7 +38,7 @@ from tsallax.training.config import (
 )
 from tsallax.types import Box, Environment, HParams
 
-MOST_ACTIONS = 128  # the ring on the device stores one in a byte
+MOST_ACTIONS = 128  # the replay on the device stores an action as int8
 
 
 class Cell(NamedTuple):
@@ -52,14 +52,14 @@ class Cell(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A configuration and what it stands for. The leading axis of every array is the cells."""
+    """A configuration and what is built from it. The leading axis of every array is the cells."""
 
     config: Config
     cells: list[Cell]
     learner: Learner
     agent: AnyAgent
     hp: HParams
-    observation: Any  # its shape and type, those of a `Masked` one if it comes with a mask
+    observation: Any  # its shape and dtype; a `Masked` of them if it comes with a mask
     action_box: Box | None = None  # of continuous actions
 
     @property
@@ -78,10 +78,10 @@ def make_run(
 
     Args:
         config: the configuration.
-        network: a user's own pair, if it is not the configuration's.
-        devices: of this host, among which the cells of a compiled run are shared out.
-        beside: configurations that differ in numbers alone, whose cells follow in the same program.
-        env: a user's own environment, if it is not the configuration's (`envs.own`).
+        network: a user's own `(init, apply)` pair; by default the configuration's network.
+        devices: number of devices of this host, which share the cells of a compiled run.
+        beside: configurations that differ only in numbers, whose cells follow in the same program.
+        env: a user's own environment (`envs.own`); by default the configuration's.
     """
     envs.check_own(config.env, env)
     each = [(one, make_cells(one)) for one in (config, *beside)]
@@ -125,9 +125,9 @@ def _device_parts(
     own: Environment | None,
     names: tuple[Any, ...],
 ) -> tuple[Environment, Any, Any, Any]:
-    """What runs of the same shape share, so that one process compiles it once.
+    """The parts that runs of the same shape share, so that one process compiles them once.
 
-    `names` is what the names of the configuration stand for: in a notebook that may change.
+    `names` are the objects behind the names in the configuration, which may change in a notebook.
     """
     del names
     if own and config.env_options:
@@ -140,22 +140,22 @@ def _device_parts(
     agent, head = agent_of(config, q, observation, env.num_actions, network)
     if config.learner == "parallel":
         return env, observation, agent, parallel_device.make_loop(env, agent, rollouts_of(config))
-    # The values of every stored state are kept; their quantiles would fill the memory.
     dimensions = env.num_actions if env.action_box else None
     ring, schedule = make_ring(config.buffer, env.time_limit, dimensions), schedule_of(config)
-    # What a target network that moves, or draws by priority, will need is not known in advance.
+    # Cached values need a target network that is constant within a period, and draws known in
+    # advance. They are kept for every stored state; quantiles would take too much memory.
     reuse = len(head) == 1 and config.tau is None and not config.prioritised
     loop = replay_device.make_loop(env, agent, ring, schedule, reuse)
     return env, observation, agent, loop
 
 
 def schedule_of(config: Config) -> Schedule:
-    """Its fields are named as the configuration's."""
+    """The schedule of a configuration, whose fields have the same names."""
     return Schedule(*(in_effect(config, name) for name in Schedule._fields))
 
 
 def rollouts_of(config: Config) -> parallel_update.Rollouts:
-    """The parallel learner's shape of experience."""
+    """The shape of the parallel learner's rollouts."""
     return parallel_update.Rollouts(
         config.steps,
         config.num_envs,
@@ -169,9 +169,9 @@ def rollouts_of(config: Config) -> parallel_update.Rollouts:
 
 
 def shape_of(config: Config) -> Config:
-    """Without what the compiled program is given: numbers, seeds and how long it runs.
+    """The configuration without the arguments of its compiled program: numbers, seeds, duration.
 
-    Of the bound on the gradient and of tau, whether there is one.
+    Of the gradient's norm bound and of tau it keeps whether there is one.
     """
     own = {"seeds": 1, "first_seed": 0, "steps": 0, "warmup": 0, "tag": "", "random_warmup": False}
     own |= {"save_seconds": 0.0, "save_steps": 0, "eval_every": 0, "epsilon_fraction": 0.0}
@@ -183,7 +183,7 @@ def shape_of(config: Config) -> Config:
 
 
 def make_cells(config: Config) -> list[Cell]:
-    """Every combination of the numbers with every seed, each with all numbers in effect."""
+    """Every combination of the numbers with every seed, each with all its values in effect."""
     seeds = range(config.first_seed, config.first_seed + config.seeds)
     every = [
         {"k": 1.0 if numbers["q"] == 1 else 0.5, "log_weight": numbers["alpha"], **numbers}
@@ -204,7 +204,7 @@ def stack_hparams(config: Config, cells: list[Cell]) -> HParams:
 
 
 def check_memory(run: Run) -> None:
-    """Refuse what this machine cannot hold, or no file, before anything is allocated."""
+    """Refuse a run whose state exceeds this machine's memory or a file, before allocating it."""
     expected = run.learner.layout({})
     header(expected)
     needed, there = sum(spec.nbytes for spec in expected.values()), memory()
@@ -216,7 +216,7 @@ def check_memory(run: Run) -> None:
 
 
 def memory() -> int:
-    """Bytes of this machine's memory; 0 where the system does not say."""
+    """The size of this machine's memory in bytes; 0 if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""From a configuration to the agent of an actor-critic."""
+"""Builds the agent of an actor-critic from a configuration."""
 
 import math
 
@@ -13,7 +13,7 @@ from tsallax.training.config import Config
 
 
 def discrete_actor(config: Config, q: float | None, network: Network) -> DiscreteActor:
-    """The actor and its critics have such a network each."""
+    """A discrete actor; it and each of its critics have a copy of `network`."""
     return make_discrete_actor(
         network,
         ALGORITHMS[ACTOR_CRITICS[config.algo].discrete],

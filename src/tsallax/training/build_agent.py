@@ -1,4 +1,4 @@
-"""From a configuration to an agent: the network, and the algorithm's row of the table."""
+"""Builds an agent from a configuration: the network, and the algorithm's row of the table."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ def clips_gradient(config: Config) -> bool:
 
 
 def closed_q(q: Number) -> float | None:
-    """The q of all cells, if they share one for which the policy has a closed form."""
+    """The q of all cells if it is the same and its policy has a closed form, else None."""
     found = set(np.atleast_1d(np.asarray(q)).tolist())
     return found.pop() if len(found) == 1 and found <= CLOSED else None
 
@@ -31,7 +31,7 @@ def agent_of(
     num_actions: int,
     network: Network | None,
 ) -> tuple[Any, tuple[int, ...]]:
-    """The agent, and the shape of its network's output. The observation may be `Masked`."""
+    """Returns the agent and its network's output shape. The observation may be `Masked`."""
     kind, masks = agent_kind(config), allowed_at(observation) is not None
     observation = bare(observation)
     if masks and kind != "value agent":
@@ -82,7 +82,7 @@ def _named_network(config: Config, observation: tuple[int, ...], num_actions: in
 
 
 def check_actions(config: Config, env_id: str, box: Box | None) -> None:
-    """Refuse an algorithm for the other kind of actions."""
+    """Refuse an algorithm that does not support the environment's kind of actions."""
     check_kind(config.algo, env_id, box is not None)
     if box is not None and agent_kind(config) == "discrete actor":
         raise ValueError(f"{env_id} has continuous actions: register it and give its name")

@@ -1,4 +1,4 @@
-"""From a configuration to the learner of an environment that lives on the host."""
+"""Builds the learner of a host environment from a configuration."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -26,7 +26,7 @@ def make_on_host(
     devices: int,
     own: Any = None,
 ):
-    """The learner, the agent, what it observes and the bounds of its actions."""
+    """Returns the learner, the agent, its observation's spec and the bounds of its actions."""
     if devices > 1:
         raise ValueError("several devices are for environments that are compiled: `tsallax list`")
     make_envs = partial(
@@ -43,10 +43,10 @@ def make_on_host(
     frame, num_actions = one.observation, len(one.action_names)
     one.close()
     observation = _stacked(frame, config.stack)
-    shape = replace(shape_of(config), env="")  # programs do not depend on it
+    shape = replace(shape_of(config), env="")  # programs do not depend on the environment
     names = tuple(filter(callable, get_row(config.algo)))
     agent = _host_agent(shape, closed_q(hp.q), observation, num_actions, network, names)
-    # `vmap` would make a grouped convolution, which is slow on a CPU.
+    # `vmap` would give a grouped convolution, which is slow on a CPU.
     apart = config.network == "nature" and jax.default_backend() == "cpu"
     given = (lambda n: make_envs(n=n), frame, agent, hp, seeds)
     if config.learner == "parallel":
@@ -57,7 +57,7 @@ def make_on_host(
 
 
 def _stacked(frame: Any, stack: int) -> Any:
-    """An observation of so many frames, if they are stacked; a mask is of the last one."""
+    """The spec of an observation of `stack` frames; a mask belongs to the last frame."""
     shown, allowed = bare(frame), allowed_at(frame)
     axis = (stack,) if stack else ()
     shown = jax.ShapeDtypeStruct((*axis, *shown.shape), shown.dtype)
@@ -66,6 +66,6 @@ def _stacked(frame: Any, stack: int) -> Any:
 
 @lru_cache(maxsize=32)
 def _host_agent(config, q, observation, num_actions, network, names) -> Any:
-    """The same for runs of the same shape, so that one process compiles its programs once."""
+    """The agent, cached by the shape of a run, so that one process compiles its programs once."""
     del names
     return agent_of(config, q, observation, num_actions, network)[0]

@@ -1,8 +1,8 @@
-"""What is refused, from the configuration alone, before anything is built from it.
+"""Checks of a configuration alone, before anything is built from it.
 
-Wrong kinds and values, and settings that are valid one by one but enormous: a list of a billion
-seeds, or a network of 100,000 layers, would fill the memory or the day. What fits a machine is
-another matter, and is checked once the shapes are known (`tsallax.training.build.check_memory`).
+They refuse wrong types and values, and settings that are valid one by one but too large: a billion
+seeds or 100,000 layers would exhaust memory or time. Whether a run fits into the machine's memory
+is checked once the shapes are known (`tsallax.training.build.check_memory`).
 """
 
 import math
@@ -11,17 +11,17 @@ from typing import Any, Literal, get_args, get_origin
 from tsallax.training.config import FIELDS, FOREIGN, NUMBERS, PRIORITIES, Config, foreign_options
 from tsallax.training.presets import NAMED
 
-MOST_CELLS = 10_000  # seeds x combinations of numbers, of one run
+MOST_CELLS = 10_000  # seeds x combinations of numbers in one run
 MOST_LAYERS = 100
 MOST_DRAWN = 2**28  # transitions drawn from the replay in one target period
 MOST_FRAMES = 2**24  # steps of all environments of a cell in one rollout
 MOST_EPISODES = 1_000_000  # of one evaluation
-INT32 = 2**31 - 1  # compiled programs count in it
+INT32 = 2**31 - 1  # the largest count in compiled programs
 TINY, LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127  # normal float32
 
 
 def check_kinds(config: Config) -> None:
-    """Words, whole numbers and tuples: the command line has them by itself, Python may not."""
+    """Check the types of words, integers and tuples, which only Python callers can get wrong."""
     if config.preset not in (None, *NAMED):
         raise ValueError(
             f"preset must be one of {', '.join(NAMED)}, or a file NAME.toml: not {config.preset!r}"
@@ -40,7 +40,7 @@ def check_kinds(config: Config) -> None:
 
 
 def check_foreign(config: Config, agent: str) -> None:
-    """Refuse options that the learner or this kind of agent has no use for."""
+    """Refuse options that this learner or this kind of agent does not have."""
     given = [n for n in foreign_options(config, agent) if getattr(config, n) is not None]
     if not given:
         return
@@ -97,7 +97,7 @@ def check_values(config: Config) -> None:
 
 
 def check_limits(config: Config) -> None:
-    """Refuse a configuration of the right kinds and ranges that is too large to be built."""
+    """Refuse a configuration of valid types and ranges that is too large to be built."""
     for name in FIELDS:
         for x in _numbers(getattr(config, name)):
             if isinstance(x, int) and x > INT32:
@@ -118,7 +118,7 @@ def check_limits(config: Config) -> None:
 
 
 def count_cells(config: Config) -> int:
-    """How many runs side by side it stands for, before any of them is listed."""
+    """The number of cells of a configuration, computed without listing them."""
     return config.seeds * math.prod(len(getattr(config, name) or (0,)) for name in NUMBERS)
 
 
@@ -137,5 +137,5 @@ def _numbers(value: Any) -> tuple[int | float, ...]:
 
 
 def _fits_float32(x: int | float) -> bool:
-    """Infinity does (q = inf is greedy); a number that would become infinite, or 0, does not."""
+    """Returns whether `x` neither overflows nor underflows; infinity is valid (q = inf)."""
     return x == 0 or math.isinf(x) or TINY <= abs(x) <= LARGEST

@@ -1,4 +1,4 @@
-"""When programs are compiled in this process, and for how long, as JAX itself measures it."""
+"""When this process compiles programs, and for how long, by JAX's own monitoring events."""
 
 import time
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import jax.monitoring
 
 PREFIX = "/jax/core/compile/"
-_spans: list[tuple[float, float]] = []  # in order, and apart from each other
-_begun: list[float] = []  # of what is being traced, lowered or compiled, the outermost first
+_spans: list[tuple[float, float]] = []  # sorted and disjoint
+_begun: list[float] = []  # begin of each event under way (trace, lower, compile), outermost first
 
 
 def _note_begin(event: str, value: float | int, **_: Any) -> None:
@@ -23,19 +23,19 @@ def _note(event: str, duration_secs: float, **_: Any) -> None:
 
 
 def add_span(spans: list[tuple[float, float]], begin: float, end: float) -> None:
-    """Add what just ended. Tracing a program traces those inside it: no second counts twice."""
+    """Add an event that just ended, merging nested ones so that no second counts twice."""
     while spans and spans[-1][0] >= begin:
         spans.pop()
     spans.append((max(begin, spans[-1][1]) if spans else begin, end))
 
 
 def compile_seconds() -> float:
-    """Seconds of tracing and compilation so far."""
+    """The seconds of tracing and compilation so far."""
     return sum(end - begin for begin, end in _spans)
 
 
 def compiling_for() -> float | None:
-    """Seconds since the program began that is being compiled; None if none is."""
+    """The seconds since the compilation under way began; None if there is none."""
     begun = _begun[:1]  # a copy: another thread may ask
     return time.monotonic() - begun[0] if begun else None
 

@@ -1,4 +1,4 @@
-"""A run's whole configuration: every option, declared once. No jax in here."""
+"""The configuration of a run: every option, declared once. This module does not import jax."""
 
 # ruff: noqa: RUF009 (an option is declared by a call, which makes a dataclass field)
 
@@ -25,15 +25,14 @@ Network = Literal["mlp", "minatar-conv", "nature", "own"]
 CLOSED = frozenset({1.0, 2.0, math.inf})  # the q whose policy has a closed form, by any method
 
 
-@no_type_check  # a field has the type of its resolved value; before, it may be None
+@no_type_check  # fields have the type of their resolved value; until then they may be None
 @dataclass(frozen=True)
 class Config:
-    """A run. Several values of a number make a grid.
+    """The options of a run. Several values of a number make a grid.
 
     None is "not given": `resolve` fills it in from the algorithm, the silent choices or the preset.
-    Afterwards every field has the value in effect, except those whose value follows from others in
-    each cell (`k`, `log_weight`), options of environments that leave them alone, and the choices of
-    a tuned run.
+    Afterwards every field has the value in effect, except those that are derived in each cell (`k`,
+    `log_weight`), options that the environment does not use, and the choices of a tuned run.
     """
 
     # fmt: off
@@ -222,12 +221,12 @@ class Config:
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 NUMBERS = tuple(name for name, field in FIELDS.items() if field.metadata["grid"])
-DRAWN = ("clip_above", "density", "baseline_actions")  # of continuous actions
+DRAWN = ("clip_above", "density", "baseline_actions")  # options for continuous actions only
 ACTOR = (*DRAWN, "target_entropy", "automatic_alpha", "actor")
-# What None stands for; no preset of ours says these, so that older folders stay as they were.
+# The meaning of None; no built-in preset sets these, so that older folders stay unchanged.
 OFF = {"double": False, "n_step": 1, "prioritised": False, "dueling": False}
 PRIORITIES = ("priority_exponent", "importance_exponent")
-YOUNGER = (  # than schema 3 of the run folder
+YOUNGER = (  # options that are newer than schema 3 of the run folder
     "stop_at",
     "schedule_steps",
     "keep_state",
@@ -242,8 +241,8 @@ YOUNGER = (  # than schema 3 of the run folder
     *OFF,
     *PRIORITIES,
 )
-FOLLOWING = ("k", "log_weight")  # filled in for each cell, from its other numbers
-ONLY = {  # options of one learner; the other leaves them None
+FOLLOWING = ("k", "log_weight")  # derived in each cell from its other numbers
+ONLY = {  # options of only one learner; for the other they stay None
     "replay": ("batch", "buffer", "train_period", "updates", "warmup", "random_warmup", "sal_draw",
                "double", "n_step", "prioritised", *PRIORITIES, "tau"),
     "parallel": ("num_envs", "rollout", "epochs", "minibatches", "frozen_bonus", "lambda_",
@@ -251,7 +250,7 @@ ONLY = {  # options of one learner; the other leaves them None
 }  # fmt: skip
 VALUE = ("delta", "log_weight", "max_grad_norm", "loss", "acting", "sal_draw", "head",
          *OFF, *PRIORITIES)  # fmt: skip
-FOREIGN = {  # by the kind of agent: options of the others
+FOREIGN = {  # for each kind of agent, the options that only other kinds have
     "value agent": ACTOR,
     "discrete actor": (*VALUE, *DRAWN),
     "continuous actor": (*VALUE, "actor"),
@@ -259,7 +258,7 @@ FOREIGN = {  # by the kind of agent: options of the others
 
 
 def agent_kind(config: Config) -> str:
-    """The kind of agent of a resolved configuration."""
+    """Returns the kind of agent of a resolved configuration."""
     if config.automatic_alpha is None:
         return "value agent"
     return "discrete actor" if config.actor else "continuous actor"
@@ -277,7 +276,7 @@ def grid(config: Config) -> list[dict[str, float]]:
 
 
 def in_effect(config: Config, name: str) -> Any:
-    """The value of a field of a resolved configuration, also of a part that is off."""
+    """The value of a field of a resolved configuration, also if its None means "off"."""
     value = getattr(config, name)
     return OFF.get(name) if value is None else value
 
@@ -288,6 +287,6 @@ def varied(config: Config) -> list[str]:
 
 
 def to_json(config: Config) -> dict[str, Any]:
-    """As `run.json` has it; at its default, a field that older versions do not have is omitted."""
+    """The fields for `run.json`, without those of `YOUNGER` that have their default value."""
     fields = dataclasses.asdict(config)
     return {n: x for n, x in fields.items() if n not in YOUNGER or x != FIELDS[n].default}

@@ -1,4 +1,4 @@
-"""A run into its folder: from its last checkpoint if there is one, to the end or to a stop."""
+"""Trains a run in its folder, from its last checkpoint if any, to the end or to a stop."""
 
 import contextlib
 import time
@@ -19,7 +19,7 @@ from tsallax.training.initial import Initial, take_initial
 
 
 class Progress(NamedTuple):
-    """What one period left, as those who watch a run see it."""
+    """The results of one period, as a `Watcher` sees them."""
 
     period: Period
     evaluation: Float[np.ndarray, "cells episodes"] | None
@@ -29,13 +29,13 @@ class Progress(NamedTuple):
 
 @runtime_checkable
 class Watcher(Protocol):
-    """Sees a run while it is trained."""
+    """Observes a run during training."""
 
     def begin_at(self, step: int) -> None:
-        """Called first, with the step that the run starts or resumes from."""
+        """Called first, with the step from which the run starts or resumes."""
 
     def tick(self, step: int, episodes: Ended | None = None) -> None:
-        """Called now and then between two periods, where the learner can."""
+        """Called occasionally within a period, if the learner supports it."""
 
     def __call__(self, progress: Progress) -> None:
         """Called after each period."""
@@ -51,24 +51,24 @@ class Silent:
 
 class Ending(NamedTuple):
     status: str  # done or stopped
-    evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any was made
+    evaluation: Float[np.ndarray, "cells episodes"] | None = None  # the last one, if any
     best: Float[np.ndarray, "cells"] | None = None  # mean returns of the best evaluations
 
 
 class Best:
-    """The best evaluation of each cell so far, when it was, and its weights."""
+    """The best evaluation of each cell so far, its step and its weights."""
 
     def __init__(self, cells: int):
         self.returns, self.steps = np.full(cells, -np.inf), np.full(cells, -1)
         self.params: Any = None
 
     def add(self, step: int, params: Any, evaluation: Float[np.ndarray, "cells episodes"]) -> bool:
-        """Take what is better than before; whether anything was."""
+        """Update the cells whose evaluation is better, and return whether there are any."""
         returns = evaluation.mean(-1)
-        better = returns > self.returns  # a cell that failed has NaN, which is not
+        better = returns > self.returns  # false for the NaN of a failed cell
         self.returns = np.where(better, returns, self.returns)
         self.steps = np.where(better, step, self.steps)
-        new = jax.tree.map(np.array, params)  # the next period uses the others up
+        new = jax.tree.map(np.array, params)  # a copy: the next period donates the buffers
         if self.params is not None:
             new = jax.tree.map(lambda x, old: _where(better, x, old), new, self.params)
         self.params = new
@@ -82,7 +82,7 @@ def _where(
 
 
 class Speed:
-    """Environment steps per second of all cells, without the time that compilation takes."""
+    """Environment steps per second of all cells, excluding compilation."""
 
     def __init__(self, cells: int, step: int):
         self.cells, self.first, self.begin = cells, step, self._seconds()
@@ -96,10 +96,10 @@ class Speed:
 
 
 def periods(run: Run, state: Any, watcher: Watcher, best: Best | None = None) -> Iterator[Progress]:
-    """Train from `state`, which is used up, to the end; evaluate where that was asked for.
+    """Train from `state`, whose buffers are donated, to the end, with the configured evaluations.
 
-    The end is the last step, or earlier if every cell has reached `stop_at`. `best` is what is
-    known from before a resumption.
+    The end is the last step, or earlier if every cell has reached `stop_at`. `best` holds the best
+    evaluations from before a resumption.
     """
     config, every = run.config, run.config.eval_every
     before = int(state.step[0])
@@ -135,16 +135,16 @@ def train_into(
 
     Args:
         run: what to train.
-        path: its folder, which is not `done` yet.
-        watcher: sees each period.
-        asked: whether to stop; heard after each period.
-        picture: draws `curves.png` from the folder, at the end.
-        say: told where a resumed run continues.
-        keep_state: keep the state of a finished run, up to the size that its configuration says.
+        path: its folder, which must not be `done`.
+        watcher: called with each period.
+        asked: returns whether to stop; called after each period.
+        picture: draws `curves.png` from the folder at the end.
+        say: called with a message on where a resumed run continues.
+        keep_state: keep the state of a finished run, up to the size in its configuration.
     """
     resumed = status(path, to_json(run.config)) is not None
     start_from = run.config.init_from and not resumed
-    initial = take_initial(run) if start_from else None  # refused before there is a folder
+    initial = take_initial(run) if start_from else None  # may refuse: before a folder is made
     folder = make_folder(path, run, resumed)
     try:
         if resumed:
@@ -159,7 +159,7 @@ def train_into(
             if picture:
                 folder.write("curves.png", picture(path))
     except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to tell
+        with contextlib.suppress(OSError):  # the first error is the one to report
             folder.close("failed")
         raise
     folder.close(ending.status, lambda: _keep(run, folder, last) if last and keep_state else -1)
@@ -175,7 +175,7 @@ def make_folder(path: Path, run: Run, resume: bool = False) -> RunFolder:
 
 
 def begin(run: Run, folder: RunFolder, initial: Initial | None) -> Any:
-    """The state before the first step. Weights of another run are copied into this one's folder."""
+    """The state before the first step; initial weights of another run are copied to `folder`."""
     if initial is None:
         return run.learner.start()
     folder.save_initial(*initial)
@@ -183,7 +183,7 @@ def begin(run: Run, folder: RunFolder, initial: Initial | None) -> Any:
 
 
 def _keep(run: Run, folder: RunFolder, period: Period) -> int:
-    """Save the state of a finished run if that is small enough; its step, or -1."""
+    """Save the state of a finished run if it is small enough; returns its step, or -1."""
     arrays, notes = run.learner.save(period.state)
     if sum(x.nbytes for x in arrays.values()) > 1e6 * run.config.keep_state:
         return -1
@@ -199,7 +199,7 @@ def _train(
     watcher: Watcher,
     asked: Callable[[], bool],
 ) -> tuple[Ending, Period | None]:
-    """Train to the end or to a stop; how it ended, and its last period, if it had any left."""
+    """Train to the end or to a stop; returns how it ended, and the last period if there is one."""
     config, ended, latest, period = run.config, "done", None, None
     begin = saved = time.monotonic()
     saved_step = int(state.step[0])

@@ -1,4 +1,4 @@
-"""A finished run made longer: its configuration, with more steps."""
+"""Extends a finished run: its configuration with more steps."""
 
 from dataclasses import replace
 
@@ -8,14 +8,14 @@ from tsallax.storage.run_folder import About
 from tsallax.training.config import FIELDS, Config
 from tsallax.training.resolve import resolve
 
-EXTENDING = ("steps", "schedule_steps", "stop_at")  # the options that a resumed run takes
+EXTENDING = ("steps", "schedule_steps", "stop_at")  # the options allowed for a resumed run
 
 
 def extended(config: Config, about: About, given: Config) -> Config:
-    """The configuration of a run that is to continue, with what was `given` for it.
+    """The configuration of a run to be continued, with the options `given` for that.
 
-    Schedules stay as they were laid out and hold their end values, unless `schedule_steps` lays
-    them out anew. A return that the run has reached already no longer ends it.
+    Schedules keep their length and then hold their final values, unless `schedule_steps` gives a
+    new length. A `stop_at` that the run has already reached no longer ends it.
     """
     unset = Config(given.env)
     asked = [name for name in FIELDS if getattr(given, name) != getattr(unset, name)]
@@ -32,7 +32,7 @@ def extended(config: Config, about: About, given: Config) -> Config:
     stop_at = given.stop_at if given.stop_at is not None or reached else config.stop_at
     schedule = given.schedule_steps or config.schedule_steps or config.steps
     longer = resolve(replace(config, steps=given.steps, schedule_steps=schedule, stop_at=stop_at))
-    if longer == config:  # the same command again
+    if longer == config:  # the same command was given again
         return config
     if longer.steps < config.steps + (not reached):
         raise ValueError(f"this run has {config.steps:,} steps already: give more to extend it")
@@ -45,7 +45,7 @@ def extended(config: Config, about: About, given: Config) -> Config:
 
 
 def _reached(config: Config, about: About) -> bool:
-    """Whether a run ended because every cell had the return that it was to stop at."""
+    """Returns whether a run ended because every cell had reached `stop_at`."""
     if config.stop_at is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The final score of a run: one definition, for the command line, Python and the report."""
+"""The final score of a run: one definition for the command line, Python and the report."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +11,8 @@ from tsallax.spelling import counted
 from tsallax.storage.files import Directory
 from tsallax.storage.tables import read_metrics
 
-PARTS = 50  # of a run, about equal, as the paper's figures have them
-SHARE = 0.2  # of the parts, at the end
+PARTS = 50  # number of about equal parts of a run, as in the paper's figures
+SHARE = 0.2  # the last share of the parts, over which the final score is the mean
 
 Columns = Mapping[str, Shaped[np.ndarray, "runs periods"]]
 
@@ -20,7 +20,7 @@ Columns = Mapping[str, Shaped[np.ndarray, "runs periods"]]
 def part_means(columns: Columns, name: str, count: int = PARTS) -> Float[np.ndarray, "runs parts"]:
     """Means over `count` about equal parts of each run.
 
-    A mean return is that of the episodes that ended, NaN where none did.
+    The mean return of a part is over the episodes that ended in it, NaN if there are none.
     """
     values = np.asarray(columns[name], float)
     returns = name == "episode_return"
@@ -35,7 +35,7 @@ def part_means(columns: Columns, name: str, count: int = PARTS) -> Float[np.ndar
 def final_scores(
     columns: Columns, name: str = "episode_return", share: float = SHARE
 ) -> Float[np.ndarray, "runs"]:
-    """The mean of the last `share` of a run's parts, NaN if nothing is known of them."""
+    """The mean of the last `share` of a run's parts, ignoring NaN; NaN if all of them are."""
     means = part_means(columns, name)
     last = means[:, -max(1, round(share * means.shape[1])) :]
     known = np.isfinite(last)
@@ -44,7 +44,7 @@ def final_scores(
 
 
 def folder_scores(folder: Directory) -> Float[np.ndarray, "cells"]:
-    """The final return of each cell of a run folder, as far as it has come."""
+    """The final return of each cell of a run folder, by the metrics written so far."""
     cells, _ = read_metrics(folder, ("episodes", "episode_return"))
     alone = [{name: column[None] for name, column in cell.columns.items()} for cell in cells]
     return np.array([final_scores(columns)[0] for columns in alone])
@@ -58,20 +58,20 @@ def best_cell(path: Path) -> int:
 
 
 def solved_return(env: str) -> float | None:
-    """The mean return from which on an environment counts as solved, where Gymnasium names one."""
+    """The mean return at which an environment counts as solved, if Gymnasium defines one."""
     spec = gymnasium.registry.get(env)
     threshold = None if spec is None else spec.reward_threshold
     return None if threshold is None else float(threshold)
 
 
 def evaluation_in_words(env: str, returns: Float[np.ndarray, "cells episodes"]) -> str:
-    """The mean over all episodes, and how many cells have solved the environment."""
+    """Describes the mean over all episodes and how many cells have solved the environment."""
     text = f"return {np.nanmean(returns):.1f} over {counted(returns.size, 'episode')}"
     return text + _solved(env, returns.mean(1))
 
 
 def best_in_words(env: str, returns: Float[np.ndarray, "cells"]) -> str:
-    """The mean over the best evaluations of each cell, and how many have solved it."""
+    """Describes the mean of the cells' best evaluations and how many have solved it."""
     known = returns[np.isfinite(returns)]
     return f"return {known.mean() if len(known) else np.nan:.1f}{_solved(env, returns)}"
 
@@ -87,7 +87,7 @@ def _solved(env: str, means: Float[np.ndarray, "cells"]) -> str:
 
 
 def in_words(scores: Float[np.ndarray, "*cells"]) -> str:
-    """The mean over cells."""
+    """Describes the mean over cells."""
     known = scores[np.isfinite(scores)]
     if not len(known):
         return "no episode ended in the last fifth of training"
@@ -95,12 +95,12 @@ def in_words(scores: Float[np.ndarray, "*cells"]) -> str:
 
 
 def mean_text(values: np.ndarray) -> str:
-    """Their mean in words."""
+    """The mean of `values` as text."""
     mean = mean_of(values)
     return f"{mean:.1f}" if np.isfinite(mean) else "none"
 
 
 def mean_of(values: np.ndarray) -> float:
-    """Their mean, NaN left out; -inf if there is nothing else."""
+    """The mean of the finite values; -inf if there are none."""
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else -np.inf

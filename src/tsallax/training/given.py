@@ -1,4 +1,4 @@
-"""What a user gave in Python or in a file, as the value of a field of a configuration."""
+"""Converts a value given in Python or in a file to the type of its configuration field."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from tsallax.training.config import FIELDS, NUMBERS
 
 
 def field_value(name: str, value: Any) -> Any:
-    """One number where a grid may stand, lists, and whole numbers such as 1e5 are welcome."""
+    """The value for field `name`: accepts one number for a grid, lists, and integers like 1e5."""
     kind = FIELDS[name].type
     if name in NUMBERS:
         try:

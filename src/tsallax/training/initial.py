@@ -1,4 +1,4 @@
-"""The weights that a run starts from, if they are another run's: taken once, kept in its folder."""
+"""Initial weights from another run: read once and kept in the folder of the new run."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from tsallax.training.final import best_cell
 from tsallax.training.stored_config import load_arrays
 from tsallax.training.trained import run_folder
 
-# Of two runs of one of the named networks, these have to agree; layer normalisation has no weights.
+# Options that must agree between two runs of a named network; layer norm has no weights.
 SHAPE = ("network", "hidden", "layer_norm", "dueling", "head", "quantiles", "stack")
 
 
@@ -28,7 +28,7 @@ class Initial(NamedTuple):
 
 
 def take_initial(run: Run) -> Initial:
-    """The weights of the run that the configuration names in `init_from`."""
+    """Read the weights of the run that the configuration names in `init_from`."""
     path = run_folder(run.config.init_from)
     about = read_about(path)
     try:
@@ -53,7 +53,7 @@ def _take(run: Run, path: Path, about: About) -> Initial:
 
 
 def kept_initial(run: Run, path: Path) -> Initial:
-    """The same from the run's own folder, where they were kept, or else taken again."""
+    """Read the initial weights kept in the run's own folder, else from the other run again."""
     about = read_about(path)
     if INITIAL not in about.everything.get("files", {}):
         return take_initial(run)
@@ -61,7 +61,7 @@ def kept_initial(run: Run, path: Path) -> Initial:
 
 
 def _of(run: Run, cells: int) -> Params:
-    """The shapes of this run's parameters, of so many cells."""
+    """The shapes of this run's parameters for `cells` cells."""
     shapes = run.learner.params()
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((cells, *x.shape[1:]), x.dtype), shapes)
 
@@ -71,7 +71,7 @@ def _finite(returns: Any) -> Float[np.ndarray, "cells"]:
 
 
 def _check_shapes(run: Run, path: Path, about: About, name: str) -> None:
-    """Refuse another network, and say what differs."""
+    """Refuse a different network, and report what differs."""
     here, there = plain(to_json(run.config)), about.config
     if here["network"] != "own":
         for option in SHAPE:

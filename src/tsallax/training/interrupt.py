@@ -1,4 +1,4 @@
-"""Ctrl-C: heard at once, obeyed between two periods."""
+"""Ctrl-C: acknowledged at once, takes effect between two periods."""
 
 import math
 import os
@@ -12,15 +12,15 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Interrupt:
-    """The first SIGINT or SIGTERM ends the run after the period under way, another at once.
+    """The first SIGINT or SIGTERM ends the run after the current period, the second one at once.
 
-    Python runs its handlers between two of its own steps, so not while a program is compiled or
-    runs. A thread is told of the signal by the system and answers in the meantime.
+    Python runs signal handlers only between bytecode instructions, so not while a program is
+    compiled or runs. Meanwhile a thread that the wake-up file descriptor notifies responds.
 
     Args:
         tell: called by that thread at the first signal.
         grace: seconds after the second signal in which the run may end by itself; then the process
-            ends, as if it had been killed.
+            is ended as if it had been killed.
     """
 
     def __init__(self, tell: Callable[[], None] = lambda: None, grace: float = math.inf) -> None:
@@ -59,6 +59,6 @@ class Interrupt:
         signal.set_wakeup_fd(self.heard_before)
         for number, handler in self.old.items():
             signal.signal(number, handler)
-        self.mouth.close()  # which ends the thread
+        self.mouth.close()  # this ends the thread
         self.thread.join()
         self.ear.close()

@@ -1,4 +1,4 @@
-"""A trained policy in Stable-Baselines3's words, so that its `evaluate_policy` runs on it."""
+"""A trained policy with Stable-Baselines3's interface, so that its `evaluate_policy` works."""
 
 from html import escape
 from pathlib import Path
@@ -22,14 +22,14 @@ class Model:
     """One cell of a run, ready to act.
 
     Args:
-        agent: the run's.
-        params: the cell's own, without a leading axis.
-        hp: the cell's own.
+        agent: the run's agent.
+        params: the cell's parameters, without a leading axis.
+        hp: the cell's hyper-parameters.
         observation: shape and dtype of one observation, which may be `Masked`.
-        seed: of the draws from pi.
+        seed: seed of the samples from pi.
         action_box: the bounds of continuous actions.
-        title: which run it is, for people.
-        config: the run's.
+        title: a readable description of the run.
+        config: the run's configuration.
     """
 
     def __init__(
@@ -67,12 +67,13 @@ class Model:
     def policy(
         self, observation: ArrayLike, action_masks: ArrayLike | None = None
     ) -> tuple[Float[np.ndarray, "*batch A"], Float[np.ndarray, "..."]]:
-        """Action values and pi, of one observation or of a batch.
+        """Action values and pi, for one observation or a batch.
 
-        Of an environment with masks, `action_masks` says which actions are allowed there; the
-        others have the value -inf and probability 0.
+        In an environment with masks, `action_masks` marks the allowed actions; the others have the
+        value -inf and probability 0.
 
-        Of continuous actions, the value of the centre, and densities `(D, points)` over [-1, 1].
+        For continuous actions: the value of the policy's centre, and densities `(D, points)` over
+        [-1, 1].
         """
         given, batch = self._checked(observation)
         seen = self._masked(given, batch, action_masks)
@@ -98,7 +99,7 @@ class Model:
         return Masked(given, allowed.reshape(len(given), -1))
 
     def _checked(self, observation: ArrayLike) -> tuple[np.ndarray, tuple[int, ...]]:
-        """As a batch, and the axes that it had."""
+        """Returns the observation as a batch, and its original batch axes."""
         given = np.asarray(observation, self._dtype)
         if given.shape[-len(self._shape) :] != self._shape or given.ndim > len(self._shape) + 1:
             shapes = f"{self._shape}, or {('batch', *self._shape)}".replace("'", "")
@@ -118,14 +119,14 @@ class Model:
         deterministic: bool = False,
         action_masks: ArrayLike | None = None,
     ) -> tuple[Shaped[np.ndarray, "..."], Any]:
-        """The action, by pi or (`deterministic`) argmax Q, and `state` as it came.
+        """The action, sampled from pi or (`deterministic`) argmax Q, and `state` unchanged.
 
-        An agent that was trained with action masks needs those of these observations, by the name
-        that sb3-contrib has for them.
+        An agent trained with action masks needs those of these observations; the argument has the
+        name that sb3-contrib uses.
 
-        Continuous actions are within the environment's bounds, by pi or at its centre.
+        Continuous actions are within the environment's bounds, sampled from pi or at its centre.
 
-        `state` and `episode_start` are for recurrent policies, which this is not.
+        `state` and `episode_start` are for recurrent policies and have no effect here.
         """
         del episode_start
         if isinstance(self.agent, ActorAgent):
@@ -138,9 +139,9 @@ class Model:
     def act(
         self, observations: Shaped[np.ndarray, "n ..."], uniform: np.ndarray, greedy: bool
     ) -> Shaped[np.ndarray, "n ..."]:
-        """Actions by numbers of [0, 1), or greedily; continuous ones in [-1, 1].
+        """Actions sampled with uniform numbers in [0, 1), or greedy ones; continuous in [-1, 1].
 
-        One number for each discrete action, and `(2, D)` for each continuous one.
+        `uniform` has one number for each discrete action, `(2, D)` for each continuous one.
         """
         if isinstance(self.agent, ActorAgent):
             return np.asarray(self._choose(observations, uniform, greedy))
@@ -156,7 +157,7 @@ class Model:
     def to_onnx(self, path: str | Path) -> float:
         """Write the policy as an ONNX file: `observation` to `action_values` and `pi`, in batches.
 
-        What is written was run by onnxruntime first. Returns the largest difference of pi found.
+        The graph is first checked with onnxruntime. Returns the largest difference of pi found.
         """
         from tsallax.training.onnx_file import checked_policy  # needs the extra `onnx`
 

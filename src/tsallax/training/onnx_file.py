@@ -1,4 +1,4 @@
-"""A trained policy as an ONNX file, compared with ours before it is handed out."""
+"""A trained policy as an ONNX file, compared with ours before it is returned."""
 
 import math
 from collections.abc import Callable
@@ -26,8 +26,9 @@ from tsallax.training.config import CLOSED, Config
 from tsallax.types import HParams, Policy
 
 INPUT, OUTPUTS = "observation", ("action_values", "pi")
-TRIALS, TOLERANCE = 64, 1e-5  # observations; of pi from equal values, and of values to their size
-ACTORS = 1e-4  # of the pi of an actor, whose logits, of the size of Q/alpha, are not given
+# Number of observations; tolerance of pi given equal values (absolute) and of values (relative).
+TRIALS, TOLERANCE = 64, 1e-5
+ACTORS = 1e-4  # tolerance of an actor's pi: its logits, of the size of Q/alpha, are no output
 
 
 def checked_policy(
@@ -39,8 +40,8 @@ def checked_policy(
 ) -> tuple[bytes, float]:
     """The file, and the largest difference of pi from our `own` policy's on random observations.
 
-    A policy whose graph does not agree is refused: float32 rounds the values in another order, and
-    a small alpha magnifies that, so pi is judged by the graph's own values.
+    A policy whose graph does not agree is refused. The graph's float32 values are rounded
+    differently, which a small alpha magnifies, so pi is compared at the graph's own values.
     """
     _check_exportable(config, float(hp.q))
     data = policy_file(config, params, hp, observation)
@@ -69,7 +70,7 @@ def _check_exportable(config: Config, q: float) -> None:
 
 
 def _learned(config: Config) -> bool:
-    """Whether the policy is that of a network of its own."""
+    """Returns whether the policy is a network of its own."""
     return config.actor not in (None, "exact")
 
 
@@ -78,7 +79,7 @@ def _own_policy(algo: str) -> Policy | None:
 
 
 def _alpha(params: Params, hp: HParams) -> float:
-    """In effect: an automatic one has been learned."""
+    """The alpha in effect, which is learned if it is automatic."""
     learned = params.log_alpha if isinstance(params, Weights) else 0.0
     return float(hp.alpha) * math.exp(float(learned))
 
@@ -137,7 +138,7 @@ def _policy(
 
 
 def random_observations(observation: jax.ShapeDtypeStruct, count: int) -> np.ndarray:
-    """Bits, bytes or normal numbers, by the type of the observations."""
+    """Random bits, bytes or normal numbers, by the dtype of the observations."""
     rng, shape = np.random.default_rng(0), (count, *observation.shape)
     if observation.dtype in (np.bool_, np.uint8):
         return rng.integers(0, 2 if observation.dtype == np.bool_ else 256, shape).astype(
@@ -147,7 +148,7 @@ def random_observations(observation: jax.ShapeDtypeStruct, count: int) -> np.nda
 
 
 def run_file(data: bytes, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Action values and pi by onnxruntime, on one thread."""
+    """Action values and pi as computed by onnxruntime, on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""A run in an environment that a user hands over in Python, instead of a name."""
+"""A run in an environment that a user passes as a Python object instead of a name."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ Own = Environment | Source
 
 
 def own_settings(own: Own, given: dict[str, Any]) -> tuple[str, dict[str, Any], Any]:
-    """Its name, the settings with those that follow from it, and what it shows on the host."""
+    """Returns its name, the settings including those that follow from it, and a frame's spec."""
     if isinstance(own, Environment):
         return own_name(own), {**given, "loop": "compiled"}, None
     settings = {**given, "loop": "host"}
@@ -27,7 +27,7 @@ def own_settings(own: Own, given: dict[str, Any]) -> tuple[str, dict[str, Any], 
 
 
 def check_copies(own: Own | None, config: Config) -> None:
-    """Refuse a run that needs several of an environment of which there is only this one."""
+    """Refuse a run that needs several copies of an environment of which there is only one."""
     if not isinstance(own, Source):
         return
     wanted = count_cells(config) * (config.num_envs or 1)

@@ -1,4 +1,4 @@
-"""Presets: the paper's tables, the choices about which it is silent, and files of a user's own."""
+"""Presets: the paper's tables, the choices on which it is silent, and a user's own files."""
 
 import dataclasses
 import math
@@ -57,7 +57,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 COMMON: dict[str, Any] = {
-    "q": (2.0,),  # where the algorithm has none of its own
+    "q": (2.0,),  # unless the algorithm has a default of its own
     "gamma": (0.99,),
     "entropy": (0.0,),
     "clip": (-math.inf,),
@@ -74,16 +74,16 @@ COMMON: dict[str, Any] = {
     "layer_norm": False,
 }
 NAMED = ("tuned", "paper", *PRESETS)
-# The options that a preset can have.
+# The options that a preset can set.
 OPEN = [n for n, field in FIELDS.items() if field.default is None and n != "init_cell"]
 EXPONENTS = {"priority_exponent": (0.6,), "importance_exponent": (0.4,)}  # Schaul et al. 2016
 OPTIMISER_EPS = {"adam": 1e-8, "radam": 1e-8, "rmsprop": 0.01}
-# The text is silent on these.
-# paper: as the text prints its loss.
-# sb3: as the base library of each domain did then: Stable-Baselines3 1.1 to 1.5 (gym), the QR-DQN
+# Choices on which the paper is silent.
+# paper: the loss as the text prints it.
+# sb3: as in the base library of each domain then: Stable-Baselines3 1.1 to 1.5 (gym), the QR-DQN
 #   of sb3-contrib (quantiles, Atari), the game authors' own configuration (MinAtar; appendix B.2).
-# zoo: as rl-zoo's entries of 2021, which Table 1 resembles: learning from the start, with as many
-#   updates as environment steps.
+# zoo: as in rl-zoo's entries of 2021, which Table 1 resembles: learning starts at once, with as
+#   many updates as environment steps.
 _PRINTED = {
     "loss": "squared",
     "max_grad_norm": (math.inf,),
@@ -111,7 +111,7 @@ CHOICES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def paper_defaults(config: Config, domain: str) -> dict[str, Any]:
-    """What the table of a domain and the choices say, and the learner's own settings."""
+    """The defaults from a domain's table, the choices, and the learner's own settings."""
     choices = config.choices or "paper"
     filling = COMMON | PRESETS[domain] | {"preset": domain, "choices": "paper"}
     filling |= silent_choices(choices, domain, config.head or filling["head"])
@@ -125,7 +125,7 @@ def paper_defaults(config: Config, domain: str) -> dict[str, Any]:
 
 
 def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
-    """What a set of choices says about a domain and a kind of head."""
+    """The settings of a set of choices for a domain and a kind of head."""
     if preset not in CHOICES[choices]:
         there = ", ".join(CHOICES[choices])
         raise ValueError(f"the choices {choices!r} are for the preset {there}, not {preset}")
@@ -134,10 +134,10 @@ def silent_choices(choices: str, preset: str, head: str) -> dict[str, Any]:
 
 
 def with_preset_file(config: Config) -> Config:
-    """The same configuration with what a preset file says in the place of the file's name.
+    """The configuration with the contents of its preset file, if `preset` names one.
 
-    What was given stays. The file is a flat table in TOML of options that a preset can have; its
-    own `preset` is what stands beneath it.
+    Options that were given take precedence. The file is a flat TOML table of options that a preset
+    can set; its own `preset` names the preset that it is based on.
     """
     name = config.preset
     if name is None or name in NAMED or not name.endswith(".toml"):

@@ -1,4 +1,4 @@
-"""How a configuration is filled in: from what was given to the values in effect."""
+"""Resolves a configuration: from the options given to the values in effect."""
 
 import dataclasses
 from typing import Any
@@ -8,15 +8,15 @@ from tsallax.training.checks import check_foreign, check_kinds, check_limits, ch
 from tsallax.training.config import FIELDS, FOLLOWING, OFF, Config, foreign_options
 from tsallax.training.presets import EXPONENTS, OPTIMISER_EPS, paper_defaults
 
-EVALUATIONS = 20  # of a run that does not say how often
+EVALUATIONS = 20  # number of evaluations per run, if `eval_every` is not given
 
 
 def resolve(config: Config, shown: Any = None) -> Config:
-    """Fill in everything that was not given, and refuse what cannot be run.
+    """Fill in everything that was not given, and refuse configurations that cannot be run.
 
     Args:
-        config: what was given.
-        shown: shape and type of what an environment of the user's own shows, on the host.
+        config: the options given.
+        shown: shape and dtype of the observations of a user's own host environment.
     """
     try:
         return _resolved(config, shown)
@@ -27,7 +27,7 @@ def resolve(config: Config, shown: Any = None) -> Config:
 
 
 def _check_spaces(config: Config) -> None:
-    """Say what an environment takes or shows before any other complaint, if that is the cause."""
+    """Refuse unsupported spaces of an environment first, as they may cause the other errors."""
     from tsallax import envs
 
     resolved = config.network is not None
@@ -39,7 +39,7 @@ def _check_spaces(config: Config) -> None:
 
 
 def check_kind(algo: str, env_id: str, box: bool) -> None:
-    """Refuse an algorithm of discrete actions for continuous ones."""
+    """Refuse an algorithm for discrete actions in an environment with continuous ones."""
     from tsallax.operators.actor_critics import ACTOR_CRITICS
 
     if box and algo not in ACTOR_CRITICS:
@@ -89,7 +89,7 @@ def _resolved(config: Config, shown: Any) -> Config:
 
 
 def _value_agent_defaults(config: Config, kind: str, shown: Any) -> dict[str, Any]:
-    """What the preset and the choices say, the preset in effect included."""
+    """The defaults from the preset and the choices, including the preset in effect."""
     preset = config.preset or ("paper" if config.choices else "tuned")
     games = config.env.startswith("MinAtar/")
     domain = "atari" if kind == "atari" else "minatar" if games else "gym"
@@ -103,7 +103,7 @@ def _value_agent_defaults(config: Config, kind: str, shown: Any) -> dict[str, An
 
 
 def _fill(config: Config, filling: dict[str, Any], agent: str) -> Config:
-    """Take what was not given from `filling`, where the learner and the agent have a use for it."""
+    """Fill options not given from `filling`, except those the learner or agent does not have."""
     useless = {*FOLLOWING, *foreign_options(config, agent)}
     names = [name for name in FIELDS if name in filling and name not in useless]
     open_fields = {name: filling[name] for name in names if getattr(config, name) is None}
@@ -111,7 +111,7 @@ def _fill(config: Config, filling: dict[str, Any], agent: str) -> Config:
 
 
 def _normal_form(config: Config) -> Config:
-    """Equal runs have equal configurations: whole blocks of steps, and no number said twice."""
+    """The normal form, equal for equal runs: whole blocks of steps, no redundant numbers."""
     own: dict[str, Any] = {n: None for n, off in OFF.items() if getattr(config, n) == off}
     if config.k is not None and all(config.k == (1.0 if q == 1 else 0.5,) for q in config.q):
         own["k"] = None
@@ -128,7 +128,7 @@ def _normal_form(config: Config) -> Config:
 
 
 def _whole_blocks(config: Config) -> dict[str, int]:
-    """The first update needs at least one batch."""
+    """Warm-up, of at least one batch, and steps, rounded up to whole train periods."""
     period = config.train_period
     whole = {"warmup": max(config.warmup, config.batch), "steps": config.steps}
     whole = {name: -(-steps // period) * period for name, steps in whole.items()}

@@ -1,4 +1,4 @@
-"""What a resumed run takes from its folder: the state of its last checkpoint, its best weights."""
+"""Restores a run from its folder: the state of its last checkpoint, and its best weights."""
 
 import contextlib
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tsallax.training.stored_config import load_weights
 
 
 def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
-    """The state of the last whole checkpoint, and the metrics as they were then."""
+    """Restore the state of the last intact checkpoint, and the metrics of that time."""
     saved, refused = folder.last_checkpoint(run.learner.layout)
     for why in refused:
         say(f"tsallax: {printable(why)}")
@@ -28,7 +28,7 @@ def resume(run: Run, folder: RunFolder, say: Callable[[str], None]) -> Any:
 
 
 def known_best(run: Run, folder: RunFolder) -> Best:
-    """What a resumed run has in its folder, if that is whole."""
+    """The best evaluations in a resumed run's folder, if they are intact."""
     best, about = Best(len(run.cells)), read_about(folder.path)
     with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
         returns, steps = (np.array(about.everything["best"][n]) for n in ("return", "step"))

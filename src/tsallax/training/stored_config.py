@@ -1,4 +1,4 @@
-"""The configuration and the weights of a run's folder, also of older versions."""
+"""Reads the configuration and the weights of a run folder, also of older versions."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ from tsallax.training.resolve import resolve
 
 
 def from_json(fields: dict[str, Any], schema: int) -> Config:
-    """A resolved configuration; anything else is refused."""
+    """The resolved configuration that was stored; anything else is refused."""
     try:
         if schema < 3:
             fields = _from_schema_2(fields)
@@ -32,7 +32,7 @@ def from_json(fields: dict[str, Any], schema: int) -> Config:
 
 
 def _from_schema_2(fields: dict[str, Any]) -> dict[str, Any]:
-    """There an empty list was a number that was not given, and some options did not exist yet."""
+    """Convert schema 2: an empty list was a number not given, and some options did not exist."""
     since: dict[str, Any] = {name: field.default for name, field in FIELDS.items()}
     since |= {"learner": "replay", "updates": 1, "random_warmup": False}
     since["optimiser_eps"] = OPTIMISER_EPS[fields["optimiser"]]
@@ -45,7 +45,7 @@ def _from_schema_2(fields: dict[str, Any]) -> dict[str, Any]:
 def _value(name: str, value: Any) -> Any:
     if value is None:
         return None
-    if name in NUMBERS:  # infinity is written as a word
+    if name in NUMBERS:  # infinity is stored as a string
         return tuple(float(x) for x in value)
     kind = FIELDS[name].type
     items = value = tuple(value) if name == "hidden" else value
@@ -61,10 +61,10 @@ KINDS = (int, float, bool, str)
 
 
 def read_run(path: Path, allowed: str = "") -> tuple[Config, About]:
-    """The configuration of a run's folder, and all that its `run.json` says.
+    """Read the configuration of a run folder, and the contents of its `run.json`.
 
-    Nothing is imported by a name found in a file: an environment `package:Name` must be `allowed`,
-    or its package imported already.
+    A name found in a file never causes an import: an environment `package:Name` must be `allowed`,
+    or its package already imported.
     """
     about = read_about(path)
     env = str(about.config.get("env"))
@@ -75,15 +75,15 @@ def read_run(path: Path, allowed: str = "") -> tuple[Config, About]:
 
 
 def load_weights(path: Path, about: About, like: Any, best: bool = False) -> Any:
-    """The weights of a run's folder, in the structure of `like`; refused if anything differs.
+    """Load the weights of a run folder in the structure of `like`; any difference is refused.
 
-    The last ones, or those with the `best` evaluation of each cell.
+    They are the last ones, or those with the `best` evaluation of each cell.
     """
     return load_arrays(path, about, like, BEST if best else WEIGHTS)
 
 
 def load_arrays(path: Path, about: About, like: Any, name: str) -> Any:
-    """A file of weights of a run's folder, in the structure of `like`."""
+    """Load one file of weights of a run folder, in the structure of `like`."""
     try:
         wanted = Digest(**about.everything["files"][name])
     except (KeyError, TypeError):

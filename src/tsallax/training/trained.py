@@ -1,7 +1,7 @@
-"""The trained agents that come with the package, one for an environment: run folders, no code.
+"""The trained agents that ship with the package, one per environment: run folders, no code.
 
-Each has one cell and its best weights, and `run.json` says under `agent` how it was chosen and what
-it scored. tools/train_agents.py makes them.
+Each has one cell and its best weights; `agent` in its `run.json` records how it was chosen and its
+score. tools/train_agents.py makes them.
 """
 
 from pathlib import Path
@@ -12,24 +12,24 @@ from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import RUN, read_about
 
 ROOT = Path(__file__).parents[1] / "trained"
-PREFIX = "agent:"  # of a name that stands where the folder of a run could
+PREFIX = "agent:"  # of a name that is given instead of a run folder
 
 
 class Agent(NamedTuple):
-    """What there is to know of a trained agent before its weights are read."""
+    """The description of a trained agent, without its weights."""
 
     name: str  # the environment
     algo: str
     q: float
-    steps: int  # until these weights, in training
-    chosen_from: int  # seeds
-    mean: float  # return
+    steps: int  # training steps up to these weights
+    chosen_from: int  # number of seeds
+    mean: float  # mean return
     standard_error: float
     size: int  # bytes
 
 
 def agents() -> list[Agent]:
-    """All of them, by their names."""
+    """All trained agents, sorted by name."""
     return [_describe(path) for path in _folders().values()]
 
 
@@ -42,7 +42,7 @@ def agent_folder(name: str) -> Path:
 
 
 def run_folder(text: str) -> Path:
-    """The folder of a run, or of an agent that is written as `agent:NAME`."""
+    """The folder of a run, or of a trained agent given as `agent:NAME`."""
     return agent_folder(text.removeprefix(PREFIX)) if text.startswith(PREFIX) else Path(text)
 
 

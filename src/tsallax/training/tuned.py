@@ -1,8 +1,8 @@
-"""What works: the parallel learner's settings, and those per environment, found by experiment.
+"""The preset `tuned`: the parallel learner's settings, and those per environment, by experiment.
 
-docs/what-works.md has what each of them reaches, and the commands that show it. An entry overrides
-the general settings of its learner; an environment without one has the general settings of its
-kind of observation.
+docs/what-works.md lists the return that each reaches, and the commands to reproduce it. An entry
+overrides the general settings of its learner; an environment without one uses the general settings
+of its kind of observation.
 """
 
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 from tsallax.training.config import Config
 from tsallax.training.presets import COMMON, PRESETS, silent_choices
 
-Settings = dict[str, dict[str, Any]]  # by learner, the one to choose first
+Settings = dict[str, dict[str, Any]]  # by learner; the first is the default
 
-# The parallel learner's numbers: docs/parallel.md.
+# The parallel learner's settings: see docs/parallel.md.
 _PARALLEL: dict[str, Any] = {
     "optimiser": "radam",
     "learning_rate": (5e-4,),
@@ -65,7 +65,7 @@ PARALLEL: dict[str, dict[str, Any]] = {
     },
 }
 
-# By the paper's table that the observations are alike: vectors, MinAtar's planes, images.
+# By the paper's domain with the same kind of observations: vectors, MinAtar's planes, images.
 GENERAL: dict[str, Settings] = {
     "gym": {"parallel": {"steps": 500_000}, "replay": {"steps": 100_000}},
     "minatar": {"parallel": {"steps": 2_000_000}, "replay": {"steps": 1_000_000}},
@@ -75,9 +75,10 @@ TUNED: dict[str, Settings] = {
     "CartPole-v1": {"parallel": {"steps": 300_000, "eval_episodes": 100}},
     "Acrobot-v1": {"parallel": {"steps": 500_000, "eval_episodes": 100}},
     "LunarLander-v3": {"parallel": {"steps": 1_000_000, "eval_episodes": 20}},
-    # rl-zoo's settings for DQN: random actions hardly ever reach the flag, so that what does has to
-    # be replayed. Episodes are longer than Gymnasium's 200 steps, which are too few for random
-    # actions; a time limit is no termination, so this changes where episodes begin, not the values.
+    # rl-zoo's settings for DQN: random actions hardly ever reach the flag, so that the transitions
+    # that do must be replayed. Episodes are longer than Gymnasium's 200 steps, which are too few
+    # for random actions; a time limit does not terminate, so this changes where episodes begin,
+    # not the values.
     "MountainCar-v0": {
         "replay": {
             "steps": 120_000,
@@ -103,11 +104,11 @@ TUNED: dict[str, Settings] = {
         }
     },
 }
-SMALLEST_IMAGE = 36  # pixels each way, of the network for Atari; smaller ones have MinAtar's
+SMALLEST_IMAGE = 36  # least height and width for Atari's network; smaller images use MinAtar's
 
 
 def tuned_defaults(config: Config, domain: str, kind: str, shown: Any) -> dict[str, Any]:
-    """What is tuned for an environment, or, if it is not known, for what it shows."""
+    """The tuned settings of an environment or, if it is unknown, of its kind of observation."""
     image: dict[str, Any] = {}
     if kind == "gymnasium" and config.env not in TUNED and config.network is None:
         from tsallax.envs.host import spaces_of
@@ -124,7 +125,7 @@ def tuned_defaults(config: Config, domain: str, kind: str, shown: Any) -> dict[s
 
 
 def _alike(shape: tuple[int, ...], dtype: Any) -> tuple[str, dict[str, Any]]:
-    """The domain whose observations an environment's are like, and what differs for it."""
+    """The domain with the same kind of observations, and the settings that differ from it."""
     from tsallax.networks.dense import is_image
 
     if not is_image(shape, dtype):
