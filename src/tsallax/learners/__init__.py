@@ -1,9 +1,9 @@
-"""How experience is gathered and learned from: one protocol, one file per way of doing it.
+"""How experience is gathered and learned from: one protocol, one file per learner.
 
 A run has *cells*: every seed with every combination of numbers. The leading axis of every array
-that a learner gives or takes is its cells.
+that a learner takes or returns is its cells.
 
-Below the protocol is what the learners share: when things happen, and what is measured.
+Below the protocol is what the learners share: schedules and metrics.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,19 +25,19 @@ from tsallax.types import HParams, Masked, Seen
 
 AnyAgent: TypeAlias = Agent | ActorAgent | DiscreteActor
 Arrays = dict[str, np.ndarray]
-Notes = dict[str, Any]  # what the arrays do not say, as JSON
+Notes = dict[str, Any]  # the part of a state that is not arrays, as JSON
 
 
 @runtime_checkable
 class Ended(Protocol):
-    """The episodes that ended in the period under way."""
+    """The episodes that ended in the current period."""
 
     def means(self, cells: int) -> dict[str, Shaped[np.ndarray, "cells"]]: ...
 
 
 @runtime_checkable
 class Tick(Protocol):
-    """Told the step now and then, between two periods, and where it is known what has ended."""
+    """Called occasionally within a period with the step and, if known, the episodes that ended."""
 
     def __call__(self, step: int, episodes: Ended | None = None, /) -> None: ...
 
@@ -50,19 +50,19 @@ class Metrics(NamedTuple):
     episode_return: Float[Array, ""]  # mean over the episodes that ended, NaN if none did
     episode_length: Float[Array, ""]
     loss: Float[Array, ""]  # mean over the updates
-    max_q: Float[Array, ""]  # from here on: means over one batch, before the target is copied
+    max_q: Float[Array, ""]  # this and the next: means over one batch, before the target is copied
     action_gap: Float[Array, ""]
     entropy: Float[Array, ""]  # Shannon's, in nats
     support: Float[Array, ""]
-    kl: Float[Array, ""]  # of the new target's policy to the last one's
+    kl: Float[Array, ""]  # from the new target's policy to the previous one's
     epsilon: Float[Array, ""]
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
 
 
 class ActorMetrics(NamedTuple):
-    """One row per period of an actor-critic: the same columns, and three more.
+    """One row per period of an actor-critic: the columns of `Metrics`, and three more.
 
-    With discrete actions the same columns mean the same, or what is said after the stroke.
+    A comment gives the meaning for continuous actions | for discrete actions.
     """
 
     step: Int[Array, ""]
@@ -71,14 +71,14 @@ class ActorMetrics(NamedTuple):
     episode_length: Float[Array, ""]
     loss: Float[Array, ""]  # of the critics
     max_q: Float[Array, ""]  # at the centre of the policy | as for `Metrics`
-    action_gap: Float[Array, ""]  # from there to uniformly random actions | as for `Metrics`
+    action_gap: Float[Array, ""]  # from max_q to uniformly random actions | as for `Metrics`
     entropy: Float[Array, ""]
     support: Float[Array, ""]  # as a share of all actions | as for `Metrics`
     kl: Float[Array, ""]  # NaN: there is no copy of the policy | from the exact policy of Q
     epsilon: Float[Array, ""]
     diverged: Int[Array, ""]
     critic_gap: Float[Array, ""]  # mean distance between the two critics
-    width: Float[Array, ""]  # standard deviation of actions, of [-1, 1] | e to the entropy
+    width: Float[Array, ""]  # standard deviation of actions in [-1, 1] | exp of the entropy
     temperature: Float[Array, ""]  # alpha in effect
 
 
@@ -87,31 +87,31 @@ def metrics_of(agent: AnyAgent) -> type[Metrics] | type[ActorMetrics]:
 
 
 class Period(NamedTuple):
-    """What one period of training left."""
+    """The results of one period of training."""
 
     step: int
-    state: Any  # used up by the next period
+    state: Any  # its buffers are donated to the next period
     params: Params
     metrics: Metrics | ActorMetrics
-    failures: dict[int, str]  # cells whose environment failed, and how
+    failures: dict[int, str]  # cells whose environment failed, and the error
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Trains all cells of a run, from a state to the next."""
+    """Trains all cells of a run, from one state to the next."""
 
     def start(self, params: Params | None = None) -> Any:
-        """The state before the first step; with these weights, of every cell or of one for all."""
+        """The initial state; with `params`, if given: one per cell, or one cell's for all."""
         ...
 
     def train(self, state: Any, tick: Tick) -> Iterator[Period]:
-        """Train from a state, which is used up, to the last step: one item per period."""
+        """Train from a state, whose buffers are donated, to the end: one item per period."""
         ...
 
     def evaluate(
         self, params: Params, episodes: int, greedy: bool, seed: int = 0
     ) -> Float[np.ndarray, "cells episodes"]:
-        """Returns of whole episodes, which start alike for every cell."""
+        """Returns of whole episodes, with the same initial states for every cell."""
         ...
 
     def params(self) -> Params:
@@ -119,20 +119,20 @@ class Learner(Protocol):
         ...
 
     def save(self, state: Any) -> tuple[Arrays, Notes]:
-        """A state as named arrays, and what they do not say."""
+        """A state as named arrays, and its other parts as notes."""
         ...
 
     def layout(self, notes: Mapping[str, Any]) -> dict[str, Spec]:
-        """The arrays of a state saved with these notes; without notes, the largest there can be."""
+        """The arrays of a state saved with these notes; without notes, the largest possible."""
         ...
 
     def restore(self, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> Any:
-        """The state that was saved."""
+        """The state from what `save` returned."""
         ...
 
 
 def with_weights(state: AgentState, params: Params | None) -> AgentState:
-    """First states with other weights, in the frozen copy too; those of one cell are for all."""
+    """Initial states with other weights, also in the target network; one cell's serve all."""
     if params is None:
         return state
     params = jax.tree.map(lambda x, own: jnp.broadcast_to(x, own.shape), params, state.params)
@@ -143,7 +143,7 @@ def with_weights(state: AgentState, params: Params | None) -> AgentState:
 class Schedule(NamedTuple):
     """When a replay learner acts, updates and copies its target network, in environment steps.
 
-    And how it draws what it learns from.
+    It also holds how transitions are sampled.
     """
 
     steps: int  # of the whole run
@@ -153,25 +153,25 @@ class Schedule(NamedTuple):
     warmup: int = 0  # steps before the first update
     updates: int = 1  # per train period
     clip_rewards: bool = False  # to [-1, 1], for the learner
-    n_step: int = 1  # transitions in a row that make a target
-    prioritised: bool = False  # drawn by their last errors, not uniformly
+    n_step: int = 1  # consecutive transitions per target
+    prioritised: bool = False  # sampled by their last errors, not uniformly
 
     @property
     def blocks(self) -> int:
-        """Train periods in a target period."""
+        """The number of train periods per target period."""
         return self.target_period // self.train_period
 
 
 class PeriodShape(NamedTuple):
     """A target period, in blocks of C steps."""
 
-    idle: int  # without an update, before those with one
+    idle: int  # blocks without updates, which come first
     updates: int
     copy: bool  # whether the target network is copied at the end
 
 
 def periods(schedule: Schedule, done: int = 0) -> Iterator[PeriodShape]:
-    """The target periods after step `done`; one that an earlier end cut short is completed."""
+    """The target periods after step `done`; a period that was cut short is completed."""
     for start, end in spans(done, schedule.steps, schedule.target_period):
         length = end - start
         idle = min(max(schedule.warmup - start, 0), length) // schedule.train_period
@@ -180,7 +180,7 @@ def periods(schedule: Schedule, done: int = 0) -> Iterator[PeriodShape]:
 
 
 def spans(start: int, end: int, length: int) -> Iterator[tuple[int, int]]:
-    """From `start` to `end` in parts that end at the multiples of `length`."""
+    """Split `start` to `end` into parts that end at the multiples of `length`."""
     while start < end:
         following = min(start - start % length + length, end)
         yield start, following
@@ -188,9 +188,9 @@ def spans(start: int, end: int, length: int) -> Iterator[tuple[int, int]]:
 
 
 class Episodes(NamedTuple):
-    """Return and length of the running episode, and the sums over those that ended this period.
+    """Return and length of the running episode, and sums over the episodes that ended this period.
 
-    Of one environment, or of several.
+    They are those of one environment or of several.
     """
 
     current: Float[Array, "*envs"]
@@ -205,7 +205,7 @@ class Episodes(NamedTuple):
         return cls(zero, nothing, nothing, zero, nothing)
 
     def add(self, reward: Float[Array, "*envs"], over: Bool[Array, "*envs"]) -> "Episodes":
-        """One step, after which the episode may be over."""
+        """Add one step; `over` tells whether it ended the episode."""
         total, length = self.current + reward, self.length + 1
         return Episodes(
             jnp.where(over, 0, total),
@@ -224,13 +224,13 @@ class Episodes(NamedTuple):
         }
 
     def clear(self) -> "Episodes":
-        """Forget the sums, not the running episode."""
+        """Reset the sums, but not the running episode."""
         sums = (self.ended, self.return_sum, self.length_sum)
         return Episodes(self.current, self.length, *map(jnp.zeros_like, sums))
 
 
 def epsilon_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
-    """1 for the first `random_steps`; else linear from `epsilon` to `epsilon_end`."""
+    """1 for the first `random_steps`, otherwise linear from `epsilon` to `epsilon_end`."""
     share = jnp.clip(step / hp.epsilon_steps, 0, 1)
     decayed = hp.epsilon + share * (hp.epsilon_end - hp.epsilon)
     return jnp.where(step < hp.random_steps, 1.0, decayed)
@@ -239,14 +239,14 @@ def epsilon_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
 def first_bad(
     found: Int[Array, ""], number: Float[Array, ""], step: Int[Array, ""]
 ) -> Int[Array, ""]:
-    """`step` if this is the first `number` that is not finite."""
+    """`step` if `number` is the first that is not finite, else `found`."""
     return jnp.where((found < 0) & ~jnp.isfinite(number), step, found)
 
 
 def policy_metrics(
     agent: AnyAgent, state: AgentState, seen: Seen, hp: HParams
 ) -> dict[str, Float[Array, ""]]:
-    """What the policy is like on a batch of observations, before the target is copied."""
+    """Metrics of the policy on a batch of observations, before the target is copied."""
     if not isinstance(agent, Agent):
         return agent.metrics(state, seen, hp)
     look = jax.vmap(agent.policy, (None, 0, None))

@@ -1,7 +1,7 @@
 """The learner of environments that are JAX functions: a period of all cells is one program.
 
-What a period does is its loop's business: Algorithm 1 with a replay (`replay_device`), or many
-environments at once without one (`parallel`).
+Its `Loop` defines a period: Algorithm 1 with a replay (`replay_device`), or many environments at
+once without a replay (`parallel_device`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ from tsallax.networks.dense import Params
 from tsallax.storage import reader, tensors
 from tsallax.types import Environment, HParams
 
-Largest: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]  # over cells side by side
+Largest: TypeAlias = Callable[[Int[Array, ""]], Int[Array, ""]]  # the maximum over vmapped cells
 
 
 class Loop(NamedTuple):
@@ -29,21 +29,21 @@ class Loop(NamedTuple):
 
     init: Callable[..., Any]  # (key): the first state, with `step`, `agent` and `truncations`
     period: Callable[..., Any]  # (state, hp, numbers, largest): the next state, and metrics
-    optimisation: int | None = None  # level of the compiler's last passes; None for its own, 3
+    optimisation: int | None = None  # XLA's backend optimisation level; None is its default, 3
 
 
 class DeviceLearner:
-    """Trains the cells of a run side by side.
+    """Trains the cells of a run in parallel.
 
     Args:
-        loop: of one cell.
-        plan: the arguments of the program for each period after a step.
-        env: what is played.
-        agent: what is trained.
+        loop: the loop of one cell.
+        plan: gives the arguments of the program for each period after a step.
+        env: the environment.
+        agent: the agent.
         hp: the numbers of each cell.
-        seeds: of each cell. Equal seeds start alike, whatever their numbers.
-        devices: of this host, among which the cells are shared out.
-        copies: environments of each cell.
+        seeds: the seed of each cell. Cells with equal seeds start from the same state.
+        devices: number of devices of this host, which share the cells.
+        copies: number of environments per cell.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class DeviceLearner:
         return own_buffers(state._replace(agent=with_weights(state.agent, params)))
 
     def shapes(self) -> Any:
-        """What `start` gives, by shapes and types alone."""
+        """The shapes and dtypes of what `start` returns."""
         return jax.eval_shape(jax.vmap(self.loop.init), keys_of(self.seeds))
 
     def train(self, state: Any, tick: Tick) -> Iterator[Period]:
-        """A period is one program; `tick` is told when it has been compiled and runs."""
+        """A period is one program; `tick` is called once it has been compiled and runs."""
         step = int(state.step[0])
         run = program(self.loop, len(self.seeds), self.devices)
         for numbers in self.plan(int(state.step[0])):
@@ -83,7 +83,7 @@ class DeviceLearner:
             yield Period(step, state, state.agent.params, metrics, {})
 
     def _check_truncations(self, seen: int, step: int) -> None:
-        """One that truncates more often than it declares would be learned from wrong states."""
+        """Refuse more truncations than declared: their next observations would be wrong."""
         limit = self.env.time_limit
         if seen > (self.copies * (step // self.copies // limit) if limit else 0):
             declared = f"one in {limit} steps at most" if limit else "none"
@@ -114,7 +114,7 @@ class DeviceLearner:
 def program(loop: Loop, cells: int, devices: int = 1) -> Callable[..., Any]:
     """A period of all cells, compiled when it is first called.
 
-    On several devices each has its share of the cells, and they have nothing to say to each other.
+    Several devices each have their share of the cells and do not communicate.
     """
     share = cells // devices
 
@@ -133,7 +133,7 @@ def program(loop: Loop, cells: int, devices: int = 1) -> Callable[..., Any]:
     return jax.jit(run, donate_argnums=0, compiler_options=options)
 
 
-# Compiled in a quarter of the time, for a program that is run once; other devices ignore it.
+# For a program that runs once: a quarter of the compile time; devices other than CPUs ignore it.
 RUN_ONCE: dict[str, str | bool] = {
     "xla_backend_optimization_level": "0",
     "xla_cpu_use_fusion_emitters": False,
@@ -141,12 +141,12 @@ RUN_ONCE: dict[str, str | bool] = {
 
 
 def keys_of(seeds: list[int]) -> Key[Array, "cells"]:
-    """Equal seeds start alike, whatever their numbers."""
+    """The key of each cell, which depends on its seed alone."""
     return jnp.stack([jax.random.key(seed) for seed in seeds])
 
 
 def start_cells(init: Callable[..., Any], seeds: list[int]) -> Any:
-    """The first state of each cell. What a program gives has buffers of its own, each."""
+    """The first state of each cell, made by a program so that each leaf has its own buffer."""
     return _over_keys(init)(keys_of(seeds))
 
 
@@ -156,12 +156,12 @@ def _over_keys(init: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def own_buffers(tree: Any) -> Any:
-    """A copy in which no two leaves share a buffer: all of them can be donated."""
+    """A copy in which no two leaves share a buffer, so that all of them can be donated."""
     return jax.tree.map(jnp.copy, tree)
 
 
 def over_cells(function: Callable[..., Any], cells: int) -> Callable[..., Any]:
-    """`vmap`, except for one cell: products in a batch of one take a CPU twice as long."""
+    """`vmap`, except for one cell: batched products of size one take twice as long on a CPU."""
     if cells > 1:
         return jax.vmap(function, axis_name="cells")
 

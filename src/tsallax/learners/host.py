@@ -1,4 +1,4 @@
-"""What the learners around host environments share."""
+"""The parts that the learners of host environments share."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from tsallax.types import Masked, allowed_at, bare
 
 
 def generators(seeds: list[int], draw: int) -> list[np.random.Generator]:
-    """A function of seed and draw, so that nothing has to be saved."""
+    """Generators that depend on seed and `draw` only, so that no state has to be saved."""
     return [np.random.default_rng([seed, draw]) for seed in seeds]
 
 
 class Episodes:
-    """Running return and length of each environment, and the sums over what ended this period."""
+    """Running return and length of each environment, and sums over the episodes that ended."""
 
     def __init__(self, count: int):
         self.current, self.length = np.zeros(count), np.zeros(count, int)
@@ -33,7 +33,7 @@ class Episodes:
         self.current, self.length = np.where(over, 0, self.current), np.where(over, 0, self.length)
 
     def means(self, cells: int) -> dict[str, Shaped[np.ndarray, "cells"]]:
-        """Over the episodes that ended in each cell's environments, NaN if none did."""
+        """Means over the episodes that ended in each cell's environments, NaN if none did."""
         ended, returns, lengths = (
             x.reshape(cells, -1).sum(-1) for x in (self.ended, self.returns, self.lengths)
         )
@@ -48,7 +48,7 @@ class Episodes:
 class FrameStack:
     """The last frames of every environment, oldest first: zero before an episode's first frame.
 
-    With `stack` 0 an observation is a frame as it is.
+    With `stack` 0 an observation is a single frame without a stack axis.
     """
 
     def __init__(self, frames: Any, stack: int):
@@ -57,7 +57,7 @@ class FrameStack:
         self.push(frames, np.ones(len(shown), bool))
 
     def after(self, frames: Any) -> Any:
-        """What will be seen if the episode goes on with these frames, which may be `Masked`."""
+        """The observations if the episodes continue with these frames, which may be `Masked`."""
         if not self.stack:
             return frames
         stack = np.concatenate([bare(self.current)[:, 1:], bare(frames)[:, None]], 1)
@@ -65,19 +65,19 @@ class FrameStack:
         return stack if allowed is None else Masked(stack, allowed)
 
     def push(self, frames: Any, first: Bool[np.ndarray, "envs"]) -> None:
-        """The next frames; `first` are those that start an episode."""
+        """Append the next frames; `first` marks those that start an episode."""
         self.current = self.after(frames)
         if self.stack:
             bare(self.current)[first, :-1] = 0
 
 
 def in_cells(seen: Any, cells: int) -> Any:
-    """What the environments show, which may be `Masked`, with a leading axis of cells."""
+    """Observations of all environments, which may be `Masked`, with a leading axis of cells."""
     return jax.tree.map(lambda x: x.reshape(cells, -1, *x.shape[1:]), seen)
 
 
 def chosen_rows(chosen: Bool[np.ndarray, "envs"], new: Any, old: Any) -> Any:
-    """What `new` shows in the rows that are chosen, and `old` in the others."""
+    """The rows of `new` where `chosen`, and those of `old` elsewhere."""
 
     def rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(chosen.reshape(-1, *(1,) * (x.ndim - 1)), x, y)

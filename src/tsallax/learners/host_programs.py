@@ -1,8 +1,8 @@
-"""What the host learner compiles, for the agents of all cells.
+"""The compiled programs of the host learner, for the agents of all cells.
 
 The agents' states are held *together*, with a leading axis, for vmapped programs, or *apart*, for
 the programs of one cell, called for each in turn: faster where `vmap` gains nothing
-(docs/performance.md). Programs take numbers and keys as arguments: runs of one shape share them.
+(docs/performance.md). Numbers and keys are arguments, so that runs of one shape share programs.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,25 +21,25 @@ from tsallax.learners.device import own_buffers
 from tsallax.replay.priorities import importance_at, importance_weights, priority_of
 from tsallax.types import HParams
 
-Held: TypeAlias = Any  # a tree of every cell, as its programs hold it: theirs alone to look into
+Held: TypeAlias = Any  # the state of all cells, opaque outside the programs
 Cells: TypeAlias = jax.Array | np.ndarray
 
 
 class Programs(NamedTuple):
-    """Arrays lead with the cells, but for what is held; `step` is shared."""
+    """The leading axis of all arrays except `Held` is the cells; `step` is shared."""
 
     init: Callable[[], Held]
     act: Callable[..., Shaped[Cells, "cells ..."]]  # (held, observation, step)
-    update: Callable[..., tuple[Held, Float[Cells, "cells"]]]  # (held, batch, step); uses held up
-    # (held, (batch, priorities, steps so far), step): also gives the new priorities
+    update: Callable[..., tuple[Held, Float[Cells, "cells"]]]  # (held, batch, step); donates held
+    # (held, (batch, priorities, steps so far), step): also returns the new priorities
     weighted_update: Callable[..., tuple[Held, Float[Cells, "cells"], Float[Cells, "cells batch"]]]
     metrics: Callable[..., dict[str, Float[Cells, "cells"]]]  # (held, observations)
     copy_target: Callable[[Held], Held]
     policy: Callable[..., tuple[Cells, Cells]]  # (params, observations): Q and pi (cells, batch, A)
     choose: Callable[..., Float[Cells, "cells batch D"]]  # (params, observations, uniform, greedy)
-    stack: Callable[[Held], Any]  # with a leading axis, perhaps in the same buffers
-    unstack: Callable[[Any], Held]  # in buffers of its own
-    take: Callable[[Held, int], Any]  # one cell's own, on the host
+    stack: Callable[[Held], Any]  # adds a leading axis, perhaps without a copy
+    unstack: Callable[[Any], Held]  # always a copy
+    take: Callable[[Held, int], Any]  # the state of one cell, on the host
     put: Callable[[Held, int, Any], Held]
 
 
@@ -83,7 +83,7 @@ def _functions(agent: AnyAgent, apart: bool) -> Functions:
         return function if apart else jax.vmap(function, axes)
 
     def choose(params, given, hp, greedy):
-        """Continuous actions, by an observation and uniform numbers for each."""
+        """Continuous actions from pairs of an observation and its uniform numbers."""
         assert isinstance(agent, ActorAgent)
         by = agent.choose
         one = lambda params, given, hp: by(params, given[0], hp, given[1], greedy)  # noqa: E731
@@ -126,7 +126,7 @@ def _together(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> 
 
 
 def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Programs:
-    """A tuple is held."""
+    """The programs of one cell, called for each in turn; `Held` is a tuple of states."""
     one, hps = _functions(agent, apart=True), _rows(hp)
     act = _in_turn(one.act, hps, _rows(keys[:, 1]))
     step_up = _in_turn(one.update, hps, _rows(keys[:, 2]))
@@ -161,7 +161,7 @@ def _apart(agent: AnyAgent, hp: HParams, keys: Key[jax.Array, "cells 3"]) -> Pro
 
 
 def _in_turn(function: Callable[..., Any], *own: Sequence[Any]) -> Callable[..., list[Any]]:
-    """Of each cell: (what is held, its row of `data`, its `own`, what is shared)."""
+    """Calls `function` for each cell with (its state, its row of `data`, its `own`, `shared`)."""
     mine = list(zip(*own, strict=True))
 
     def call(held, data, *shared):
@@ -172,7 +172,7 @@ def _in_turn(function: Callable[..., Any], *own: Sequence[Any]) -> Callable[...,
 
 
 def _rows(tree: Any) -> list[Any]:
-    """The trees of which it is the stack."""
+    """The trees of which `tree` is the stack."""
     count = len(jax.tree.leaves(tree)[0])
     return [jax.tree.map(lambda x, at=i: x[at], tree) for i in range(count)]
 
@@ -183,5 +183,5 @@ def _stack(*rows: Any) -> Any:
 
 
 def _gather(rows: Sequence[Any]) -> Any:
-    """Their stack on the host. All have been dispatched before the first is waited for."""
+    """The stack of `rows` on the host. All are dispatched before the first is waited for."""
     return jax.tree.map(lambda *x: np.stack([np.asarray(one) for one in x]), *rows)

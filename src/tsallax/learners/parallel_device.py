@@ -1,4 +1,4 @@
-"""Many JAX-native environments at once, and no replay: a period of rollouts as one program."""
+"""Many JAX-native environments at once, without a replay: a period of rollouts as one program."""
 
 from typing import Any, NamedTuple
 
@@ -15,11 +15,11 @@ from tsallax.types import Environment, HParams, Seen
 
 
 class State(NamedTuple):
-    """Everything that a run is between two periods: what a checkpoint holds."""
+    """The complete state of a run between two periods, as stored in a checkpoint."""
 
     step: Int[Array, ""]
     agent: AgentState
-    env: Any  # of every environment, as all that follows
+    env: Any  # of every environment, like the fields below
     observation: Seen
     episodes: Episodes
     truncations: Int[Array, ""]
@@ -28,11 +28,11 @@ class State(NamedTuple):
 
 
 class Finals(NamedTuple):
-    """The last observations of truncated episodes, which are bootstrapped from."""
+    """The final observations of truncated episodes, for bootstrapping."""
 
     observation: Seen
-    step: Int[Array, "envs slots"]  # of the rollout; T where there is none
-    used: Int[Array, "envs"]  # slots
+    step: Int[Array, "envs slots"]  # of the rollout; T in an empty slot
+    used: Int[Array, "envs"]  # number of slots
 
 
 def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
@@ -71,7 +71,7 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
         done = outcome.terminated | outcome.truncated
         truncated = outcome.truncated & ~outcome.terminated
         if slots:
-            at = jnp.where(truncated, finals.used, slots)  # beyond the last one is dropped
+            at = jnp.where(truncated, finals.used, slots)  # writes beyond the last are dropped
             ends = jax.vmap(env.observe)(state)
             finals = Finals(
                 jax.tree.map(
@@ -113,7 +113,7 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
         return following.at[finals.step, every[:, None]].set(own, mode="drop")
 
     def rollout(run: State, hp: HParams, key: PRNGKeyArray) -> tuple[State, Float[Array, ""]]:
-        """T steps of every environment, and what is learned from them."""
+        """T steps of every environment, and the updates on them."""
         k_play, k_draw, k_learn = jax.random.split(key, 3)
 
         def step(carry, t):
@@ -130,7 +130,7 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
     def period(
         run: State, hp: HParams, numbers: int | Int[Array, ""], largest: Largest = lambda n: n
     ) -> tuple[State, Metrics]:
-        """So many rollouts, and the metrics of them."""
+        """`numbers` rollouts, and their metrics."""
         del largest
         k_rollouts, k_next = jax.random.split(run.key)
 
@@ -152,5 +152,5 @@ def make_loop(env: Environment, agent: Agent, shape: Rollouts) -> Loop:
         state = agent.copy_target(run.agent)
         return run._replace(agent=state, episodes=run.episodes.clear(), key=k_next), metrics
 
-    # At the first level the program is as fast and takes a sixth less to compile.
+    # At level 1 the program is as fast and compiles in five sixths of the time.
     return Loop(init, period, optimisation=1)

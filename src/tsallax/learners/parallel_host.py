@@ -1,7 +1,7 @@
-"""Many host environments at once, and no replay: Gymnasium's, and the Atari emulator's own batch.
+"""Many host environments at once, without a replay: Gymnasium's, or the Atari emulator's batch.
 
 Acting on all environments is one call, and so is learning from a rollout. The environments wait
-while the network learns: docs/parallel.md says what that costs.
+while the network learns: docs/parallel.md has the cost.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ from tsallax.types import HParams, stacked
 
 @dataclass
 class State:
-    """Everything that a run is, except for what the environments keep to themselves."""
+    """The complete state of a run, except for the internal states of the environments."""
 
     step: Int[np.ndarray, "cells"]
     agent: AgentState
@@ -53,7 +53,7 @@ class State:
 
 
 class Programs(NamedTuple):
-    """Compiled. The leading axis of every argument and result is the cells."""
+    """Compiled programs. The leading axis of every argument and result is the cells."""
 
     init: Callable[..., AgentState]
     act: Callable[..., tuple[jax.Array, jax.Array]]
@@ -65,7 +65,7 @@ class Programs(NamedTuple):
 
 @lru_cache(maxsize=32)
 def make_programs(agent: Agent, shape: Rollouts, cells: int, apart: bool) -> Programs:
-    """Of `cells` side by side, or, `apart`, one after the other in the same program."""
+    """The programs for `cells` vmapped or, with `apart`, in sequence in the same program."""
 
     def act_cell(state, observation, step, hp, key):
         return act(agent, state, observation, step, hp, jax.random.fold_in(key, step))
@@ -94,13 +94,13 @@ class ParallelOnHost:
     """The parallel learner of environments that are Python objects.
 
     Args:
-        make_envs: makes so many environments.
-        frame: what one of them gives, perhaps `Masked`.
-        agent: what is trained.
+        make_envs: makes the given number of environments.
+        frame: the spec of a frame of one environment, perhaps `Masked`.
+        agent: the agent.
         hp: the numbers of each cell.
-        seeds: of each cell.
-        shape: of the rollouts.
-        stack: frames that make an observation, 0 for one as it is.
+        seeds: the seed of each cell.
+        shape: the shape of the rollouts.
+        stack: frames per observation; 0 for a single frame without a stack axis.
         apart: run the cells one after the other instead of vmapped.
     """
 
@@ -117,14 +117,14 @@ class ParallelOnHost:
     ):
         self.make_envs, self.frame, self.agent, self.hp = make_envs, frame, agent, hp
         self.seeds, self.shape, self.stack = seeds, shape, stack
-        # How long a run is, is no part of its programs.
+        # Programs do not depend on the length of a run.
         self.programs = make_programs(agent, shape._replace(steps=0), len(seeds), apart)
         keys = jnp.stack([jax.random.key(seed) for seed in seeds])
         self.k_agent, self.k_act, self.k_learn = jnp.moveaxis(jax.vmap(_three)(keys), 1, 0)
 
     @cached_property
     def envs(self) -> HostEnvs:
-        """Made when they are needed, closed when training ends."""
+        """The environments, made when first needed and closed when training ends."""
         return self.make_envs(len(self.seeds) * self.shape.envs)
 
     def start(self, params: Params | None = None) -> State:
@@ -139,7 +139,7 @@ class ParallelOnHost:
         diverged: Int[np.ndarray, "cells"],
         failures: dict[int, str],
     ) -> State:
-        """In new episodes, whose seeds are a function of seed and step."""
+        """A state at the start of new episodes, whose seeds are a function of seed and step."""
         for cell, why in failures.items():
             every = range(cell * self.shape.envs, (cell + 1) * self.shape.envs)
             self.envs.failures.update(dict.fromkeys(every, why))
@@ -174,7 +174,7 @@ class ParallelOnHost:
         )
 
     def train(self, state: State, tick: Tick) -> Iterator[Period]:
-        """The state passed in is changed."""
+        """Train to the end; the state passed in is changed in place."""
         try:
             for rollouts in plan(self.shape, int(state.step[0])):
                 losses = [self._rollout(state, tick) for _ in range(rollouts)]
@@ -188,7 +188,7 @@ class ParallelOnHost:
     def evaluate(
         self, params: Params, episodes: int, greedy: bool, seed: int = 0
     ) -> Float[np.ndarray, "cells episodes"]:
-        """In environments of their own."""
+        """Evaluate in separate environments."""
         cells = len(self.seeds)
         envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
@@ -199,12 +199,12 @@ class ParallelOnHost:
             envs.close()
 
     def _rollout(self, state: State, tick: Tick) -> Float[np.ndarray, "cells"]:
-        """T steps of every environment, and what is learned from them; the loss."""
+        """T steps of every environment and the updates on them; returns the loss."""
         played, Z_next = self._play(state, tick)
         agent, loss = self.programs.update(
             state.agent, played, Z_next, state.step, self.hp, self.k_learn
         )
-        if state.failures:  # those cells keep what they had learned
+        if state.failures:  # failed cells keep the agent that they had
             alive = jnp.asarray(state.alive)
             agent = jax.tree.map(lambda new, old: _rows(alive, new, old), agent, state.agent)
         state.agent, loss = agent, np.asarray(loss)
@@ -214,7 +214,7 @@ class ParallelOnHost:
 
     def _play(self, state: State, tick: Tick) -> tuple[Played, Float[np.ndarray, "..."]]:
         steps: list[Played] = []
-        ends: dict[int, np.ndarray] = {}  # atoms at the last observations of truncated episodes
+        ends: dict[int, np.ndarray] = {}  # atoms at the final observations of truncated episodes
         for t in range(self.shape.length):
             observation = self._of_cells(state.frames.current)
             action, Z = self.programs.act(state.agent, observation, state.step, self.hp, self.k_act)

@@ -1,9 +1,9 @@
-"""What is learned from one rollout of many environments: lambda-returns, epochs of minibatches.
+"""The updates on one rollout of many environments: epochs of minibatches on lambda-returns.
 
-The scaffold is that of PQN (Gallici et al. 2024): N environments play T steps with the current
+The structure is that of PQN (Gallici et al. 2024): N environments play T steps with the current
 network, then a few epochs of minibatches follow on the lambda-returns of that rollout. Values and
-bonuses are those of the network that played: there is no frozen target, except, if asked for, for
-the bonus. docs/parallel.md says how this differs from Algorithm 1.
+bonuses are those of the network that played: there is no target network, except optionally for
+the bonus. docs/parallel.md explains how this differs from Algorithm 1.
 """
 
 from collections.abc import Iterator
@@ -22,25 +22,25 @@ from tsallax.types import Bootstrap, HParams, Seen, allowed_at
 
 
 class Rollouts(NamedTuple):
-    """The shape of the experience between two rounds of learning: all static."""
+    """The shape of the experience between two rounds of updates; all fields are static."""
 
     steps: int  # environment steps of the whole run
-    envs: int  # N, side by side
-    length: int  # T, steps of each in a rollout
+    envs: int  # N, parallel environments
+    length: int  # T, steps of each per rollout
     epochs: int
     minibatches: int
     period: int  # environment steps between metrics, and between copies of the frozen network
     clip_rewards: bool = False
-    frozen_bonus: bool = False  # the bonus by the frozen copy instead of the network that played
+    frozen_bonus: bool = False  # the bonus uses the frozen copy, not the network that played
 
     @property
     def frames(self) -> int:
-        """Environment steps of one rollout."""
+        """Environment steps per rollout."""
         return self.envs * self.length
 
 
 class Played(NamedTuple):
-    """What one step of all environments gave; of a rollout, with a leading axis of T steps."""
+    """One step of all environments; for a rollout there is a leading axis of T steps."""
 
     observation: Seen
     Z: Float[Array, "..."]  # of the network that played
@@ -51,7 +51,7 @@ class Played(NamedTuple):
 
 
 def plan(rollouts: Rollouts, done: int) -> Iterator[int]:
-    """How many rollouts each period after step `done` has."""
+    """The number of rollouts in each period after step `done`."""
     for start, end in spans(done, rollouts.steps, rollouts.period):
         yield (end - start) // rollouts.frames
 
@@ -97,7 +97,7 @@ def returns(
 
 
 def step_size_at(step: Int[Array, ""], hp: HParams) -> Float[Array, ""]:
-    """Linear from `learning_rate` to `learning_rate_end`, where it stays."""
+    """Linear from `learning_rate` to `learning_rate_end`, constant afterwards."""
     share = jnp.minimum(step / hp.total_steps, 1)
     return hp.learning_rate + share * (hp.learning_rate_end - hp.learning_rate)
 
@@ -112,7 +112,7 @@ def learn(
     hp: HParams,
     key: PRNGKeyArray,
 ) -> tuple[AgentState, Float[Array, ""]]:
-    """A few epochs of minibatches towards the returns `y`; their mean loss."""
+    """A few epochs of minibatches towards the returns `y`; also returns their mean loss."""
     hp = hp._replace(learning_rate=step_size_at(step, hp))
     rows = jax.tree.map(
         lambda x: x.reshape(shape.frames, *x.shape[2:]), (seen.observation, seen.action, y)

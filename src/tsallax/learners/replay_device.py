@@ -1,7 +1,7 @@
 """Algorithm 1 with its replay on the device: a target period of all cells is one program.
 
-Nested loops instead of branches: target period > train period > environment steps. A branch around
-the update would copy the carry, replay included (docs/jax-versions.md).
+It has nested loops instead of branches: target period > train period > environment steps. A branch
+around the update would copy the carry, replay included (docs/jax-versions.md).
 """
 
 import math
@@ -44,7 +44,7 @@ Count: TypeAlias = int | Int[Array, ""]
 
 
 class State(NamedTuple):
-    """Everything that a run is between two periods: what a checkpoint holds."""
+    """The complete state of a run between two periods, as stored in a checkpoint."""
 
     step: Int[Array, ""]
     agent: AgentState
@@ -54,7 +54,7 @@ class State(NamedTuple):
     episodes: Episodes
     diverged: Int[Array, ""]  # the first step with a loss or reward that is not finite, or -1
     key: PRNGKeyArray
-    priorities: Any = ()  # of the stored transitions, if they are drawn by them
+    priorities: Any = ()  # of the stored transitions, if the replay is prioritised
 
     @property
     def truncations(self) -> Int[Array, "*cells"]:
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """A `PeriodShape` and C as arguments of the program: one serves all periods."""
+    """A `PeriodShape` and C as arguments of the program, so that one serves all periods."""
 
     idle: Count
     updates: Count
@@ -71,7 +71,7 @@ class Numbers(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The randomness of a block, drawn for the whole period: what it will need is then known."""
+    """The randomness of a block, drawn ahead for the period, so that its slots are known."""
 
     steps: PRNGKeyArray
     picks: Int[Array, "updates batch"] | Float[Array, "updates levels batch"]  # slots, or shares
@@ -86,11 +86,11 @@ def make_loop(
     Args:
         env: the environment.
         agent: the agent.
-        replay: the ring of its transitions.
-        schedule: when it acts, updates and copies.
-        reuse: keep the target network's values of stored states within a target period.
+        replay: the ring buffer of transitions.
+        schedule: when the agent acts, updates and copies its target network.
+        reuse: cache the target network's values of stored states within a target period.
     """
-    value_agent: Any = agent  # whose atoms are reused, and whose updates may be weighted
+    value_agent: Any = agent  # only a value agent has reusable atoms and weighted updates
 
     def init(key: PRNGKeyArray) -> State:
         k_agent, k_reset, k_run = jax.random.split(key, 3)
@@ -134,8 +134,8 @@ def make_loop(
     def steps(run: State, hp: HParams, key: PRNGKeyArray, number: Count) -> State:
         """C environment steps.
 
-        XLA would unroll a loop of one, fuse its writes with the reads that follow and copy the
-        replay to do so: a run passes the number as an argument of its program.
+        XLA would unroll a loop of one step, fuse its writes with the reads that follow and copy
+        the replay for that: therefore the number is an argument of the program.
         """
 
         def step(i, run):
@@ -145,7 +145,7 @@ def make_loop(
         return entered(run) if schedule.prioritised else run
 
     def entered(run: State) -> State:
-        """The newest transitions get their first priority; the slot to be written next has none."""
+        """Give the newest transitions their first priority, and the next slot to write none."""
         slots = len(run.replay.rewards)
         count = min(schedule.train_period, slots - 1)
         fresh = (run.replay.added - count + jnp.arange(count)) % slots
@@ -155,7 +155,7 @@ def make_loop(
     def batch_of(
         run: State, cache: Array | None, slots: Int[Array, "batch"]
     ) -> tuple[Transition | Segment, tuple[Array, Array] | None]:
-        """A batch, and the target network's values of it if they are kept."""
+        """A batch, and the target network's values of it if they are cached."""
         if schedule.n_step == 1:
             ends = None
             if cache is not None:
@@ -173,13 +173,13 @@ def make_loop(
         hp: HParams,
         key: PRNGKeyArray,
     ) -> tuple[tuple[AgentState, Any], Float[Array, ""]]:
-        """One update of what was learned: the agent, and the priorities if there are any."""
+        """One update of the agent, and of the priorities if there are any."""
         state, priorities = learned
         if not schedule.prioritised:
             batch, ends = batch_of(run, cache, picks)
             state, loss = agent.update(state, batch, hp, key, ends)
             return (state, priorities), loss
-        # What is sorted has been read: XLA would else read again after the write, from a copy.
+        # Sorting forces the read here: XLA would otherwise read after the write, from a copy.
         slots, leaves = jax.lax.sort(draw(priorities.sums, picks), num_keys=1)
         weights = importance_weights(leaves, importance_at(run.step, hp))
         batch, _ = batch_of(run, None, slots)
@@ -214,7 +214,7 @@ def make_loop(
         return run, cache, loss
 
     def pick(key: PRNGKeyArray, added: Int[Array, ""]) -> Array:
-        """What a block draws: slots, or where the sum of the priorities decides, shares of it."""
+        """The draws of a block: slots or, if prioritised, shares of the sum of priorities."""
         if schedule.prioritised:
             return jax.random.uniform(key, (schedule.updates, LEVELS, schedule.batch))
         several = schedule.updates, schedule.batch
@@ -247,7 +247,7 @@ def make_loop(
     def period(
         run: State, hp: HParams, numbers: Numbers, largest: Largest = lambda n: n
     ) -> tuple[State, Metrics | ActorMetrics]:
-        """One target period. `largest` is over the cells that run side by side."""
+        """One target period. `largest` is the maximum over the vmapped cells."""
         k_idle, k_blocks, k_probe, k_next = jax.random.split(run.key, 4)
 
         def wait(i, run):

@@ -1,6 +1,6 @@
-"""Algorithm 1 around environments that live on the host.
+"""Algorithm 1 for environments on the host.
 
-Acting and updating are the agent's own functions; stepping and the replay are NumPy's. A random
+Acting and updating are the agent's own functions; stepping and the replay are in NumPy. A random
 draw depends on the seed and the step alone.
 """
 
@@ -43,7 +43,7 @@ from tsallax.types import HParams, allowed_at, bare
 
 @dataclass
 class State:
-    """Everything that a run is, except for what the environments keep to themselves."""
+    """The complete state of a run, except for the internal states of the environments."""
 
     step: Int[np.ndarray, "cells"]
     programs: Programs
@@ -52,11 +52,11 @@ class State:
     episodes: Episodes
     diverged: Int[np.ndarray, "cells"]
     failures: dict[int, str] = field(default_factory=dict)  # cells whose environment failed
-    kept: dict[int, AgentState] = field(default_factory=dict)  # and their last good states
+    kept: dict[int, AgentState] = field(default_factory=dict)  # their states before the failure
 
     @property
     def agent(self) -> AgentState:
-        """Of all cells, with a leading axis; used up by the next update."""
+        """The agents of all cells, with a leading axis; donated to the next update."""
         return self.programs.stack(self.held)
 
     @property
@@ -70,14 +70,14 @@ class ReplayOnHost:
     """The learner of environments that are Python objects.
 
     Args:
-        make_envs: makes so many environments.
-        frame: what one of them gives, perhaps `Masked`.
-        agent: what is trained.
+        make_envs: makes the given number of environments.
+        frame: the spec of a frame of one environment, perhaps `Masked`.
+        agent: the agent.
         hp: the numbers of each cell.
-        seeds: of each cell.
-        schedule: when it acts, updates and copies.
-        buffer: transitions kept, of each cell.
-        stack: frames that make an observation, 0 for one as it is.
+        seeds: the seed of each cell.
+        schedule: when the agent acts, updates and copies its target network.
+        buffer: replay capacity of each cell, in transitions.
+        stack: frames per observation; 0 for a single frame without a stack axis.
         apart: run the cells' programs one after the other instead of vmapped.
     """
 
@@ -105,7 +105,7 @@ class ReplayOnHost:
 
     @cached_property
     def envs(self) -> HostEnvs:
-        """Made when they are needed, closed when training ends."""
+        """The environments, made when first needed and closed when training ends."""
         return self.make_envs(len(self.seeds))
 
     def start(self, params: Params | None = None) -> State:
@@ -169,7 +169,7 @@ class ReplayOnHost:
         return state
 
     def train(self, state: State, tick: Tick) -> Iterator[Period]:
-        """The state passed in is changed."""
+        """Train to the end; the state passed in is changed in place."""
         schedule, period = self.schedule, self.schedule.train_period
         try:
             for shape in periods(schedule, int(state.step[0])):
@@ -190,7 +190,7 @@ class ReplayOnHost:
     def evaluate(
         self, params: Params, episodes: int, greedy: bool, seed: int = 0
     ) -> Float[np.ndarray, "cells episodes"]:
-        """In environments of their own."""
+        """Evaluate in separate environments."""
         cells, held = len(self.seeds), self.programs.unstack(params)
         envs = self.make_envs(cells * side_by_side(cells, episodes))
         try:
@@ -223,7 +223,7 @@ class ReplayOnHost:
 
     def _update(self, state: State, step: int, i: int) -> Float[Cells, "cells"]:
         """The i-th update after this step."""
-        draw = step + i * self.schedule.steps  # the same for no two updates
+        draw = step + i * self.schedule.steps  # different for each update
         random, replay, n = generators(self.seeds, draw), state.replay, self.schedule.n_step
         take = replay.take if n == 1 else partial(replay.segments, n=n)
         if replay.priorities is None:
@@ -240,7 +240,7 @@ class ReplayOnHost:
 
     def _close_period(self, state: State, losses: list[Any], copy: bool) -> Metrics | ActorMetrics:
         step, episodes = int(state.step[0]), state.episodes
-        for cell, kept in state.kept.items():  # a failed cell's column went on with old data
+        for cell, kept in state.kept.items():  # failed cells were updated on old data
             state.held = self.programs.put(state.held, cell, kept)
         batch = state.replay.sample(generators(self.seeds, step), self.schedule.batch)
         probed = self.programs.metrics(state.held, batch.observation)
@@ -260,7 +260,7 @@ class ReplayOnHost:
         return metrics
 
     def _note_failures(self, state: State) -> None:
-        """Keep what a cell had learned when its environment failed."""
+        """Keep the agent of each cell whose environment failed, as it was then."""
         for cell, message in self.envs.failures.items():
             if cell not in state.failures:
                 state.failures[cell] = f"stopped at step {int(state.step[0]):,}: {message}"

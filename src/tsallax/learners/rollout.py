@@ -1,6 +1,6 @@
-"""Whole episodes of a trained agent: to evaluate it, and to look at it step by step.
+"""Whole episodes of a trained agent, to evaluate it or to watch it step by step.
 
-An episode depends on its seed alone, so that what `evaluate` counts is what `play` shows.
+An episode depends on its seed alone, so that `evaluate` counts the episodes that `play` shows.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,23 +22,23 @@ from tsallax.policies import sample
 from tsallax.types import Box, Environment, HParams, Seen
 
 CAP = 10_000  # steps, for environments without a time limit; a longer episode is cut there
-SEATS = 16  # environments on the host that an evaluation plays at once, or one for each cell
+SEATS = 16  # host environments per evaluation, or one per cell if there are more cells
 
-# From observations, which may be `Masked`, to action values and the policy: (* ...) to two (*, A).
+# Maps observations, perhaps `Masked`, to action values and the policy: (* ...) to two (*, A).
 HostPolicy = Callable[[Any], tuple[Any, Any]]
-# From observations and numbers of [0, 1) to actions: (observations, uniform, greedy).
+# Maps observations and numbers in [0, 1) to actions: (observations, uniform, greedy).
 HostActing = Callable[[Any, Any, bool], Any]
 
 
 class Moment(NamedTuple):
-    """A state, what the agent makes of it, and the action it then takes."""
+    """A state, the agent's values and policy there, and the action that it takes."""
 
     picture: UInt8[np.ndarray, "height width 3"]
     step: int  # of the episode, 0 at its start
     total: float  # the return so far
-    action: int | Float[np.ndarray, "D"] | None  # none when the episode is over
-    Q: Float[np.ndarray, "A"]  # -inf where it is not allowed; or of the centre alone
-    pi: Float[np.ndarray, "A *points"]  # or a density in each dimension, at points of [-1, 1]
+    action: int | Float[np.ndarray, "D"] | None  # None when the episode is over
+    Q: Float[np.ndarray, "A"]  # -inf if not allowed; continuous actions: the centre's value only
+    pi: Float[np.ndarray, "A *points"]  # or a density per dimension, at points in [-1, 1]
     episode: int = 1
 
 
@@ -46,7 +46,7 @@ class Moment(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """One under way."""
+    """A running episode."""
 
     env: Any
     total: Float[Array, ""]
@@ -64,7 +64,7 @@ def begin(env: Environment, key: PRNGKeyArray) -> Episode:
 def advance(
     env: Environment, agent: AnyAgent, greedy: bool, params: Params, hp: HParams, now: Episode
 ) -> tuple[Episode, Shaped[Array, "..."]]:
-    """One step by pi, or greedily by the largest value, and the action that was taken."""
+    """One step by pi, or greedily by the largest value; also returns the action taken."""
     k_act, k_step = jax.random.split(jax.random.fold_in(now.key, now.step))
     action = _choose(agent, params, env.observe(now.env), hp, k_act, greedy)
     state, outcome = env.step(now.env, action, k_step)
@@ -87,7 +87,7 @@ def _choose(
     return jnp.argmax(Q) if greedy else sample(key, pi)
 
 
-# Compiled in 0.4 of the time, and as fast; other devices ignore it.
+# As fast at 0.4 of the compile time; devices other than CPUs ignore it.
 COMPILED_SOON: dict[str, str | bool] = {
     "xla_backend_optimization_level": "1",
     "xla_cpu_use_fusion_emitters": False,
@@ -136,7 +136,7 @@ def moments(
 ) -> Iterator[Moment]:
     """The episodes that `evaluate` plays with this seed, each cut after `steps`.
 
-    An episode of n steps gives n + 1 moments, the last one without an action. `params` and `hp` are
+    An episode of n steps has n + 1 moments, the last one without an action. `params` and `hp` are
     those of one cell.
     """
     for number, key in enumerate(jax.random.split(jax.random.key(seed), episodes), start=1):
@@ -170,7 +170,7 @@ def _show(env, agent, greedy, params, hp, now):
 
 
 def side_by_side(cells: int, episodes: int) -> int:
-    """How many episodes of each cell are played at once."""
+    """The number of episodes of each cell that are played at once."""
     return max(1, min(episodes, SEATS // cells))
 
 
@@ -183,12 +183,12 @@ def evaluate_host(
     greedy: bool,
     seed: int,
 ) -> Float[np.ndarray, "cells episodes"]:
-    """Returns of the same `episodes` seeds for every cell, which has its share of `envs`.
+    """Returns of the same `episodes` seeds for every cell; the cells share `envs` equally.
 
-    One call of `act` is for all of them, and an environment whose episode is over takes the
-    next one. Start and draws are an episode's own: how many are played at once changes a return
-    only where the rounding of a larger product decides an action. NaN from the episode on in which
-    a cell's environment failed.
+    One call of `act` serves all environments, and an environment whose episode is over takes the
+    next one. Each episode has its own start and draws: the number played at once changes a return
+    only where the rounding of a larger product decides an action. Returns are NaN from the episode
+    on in which a cell's environment failed.
     """
     cell = np.repeat(np.arange(cells), envs.count // cells)
     waiting = [iter(range(episodes)) for _ in range(cells)]
@@ -258,10 +258,10 @@ def host_moments(
 
 
 def uniform(random: np.random.Generator, box: Box | None) -> Float[np.ndarray, "..."]:
-    """The numbers that one action takes: one of a discrete one, else two of each dimension."""
+    """The uniform numbers to sample one action: one if discrete, else two per dimension."""
     if box is None:
         return np.asarray(random.random())
-    return random.random((2, len(box.low)), np.float32)  # float64 would be rounded, to 1 at times
+    return random.random((2, len(box.low)), np.float32)  # float64 could be rounded to 1
 
 
 def by_policy(policy: HostPolicy) -> HostActing:
@@ -277,6 +277,6 @@ def by_policy(policy: HostPolicy) -> HostActing:
 def draw_actions(
     pi: Float[np.ndarray, "*batch A"], uniform: Float[np.ndarray, "*batch"] | float
 ) -> Int[np.ndarray, "*batch"]:
-    """The inverse distribution function at numbers of [0, 1): never an action of weight 0."""
+    """The inverse CDF at numbers in [0, 1): never an action of probability 0."""
     edges = np.cumsum(pi, -1, dtype=np.float64)
     return np.asarray(np.sum(np.expand_dims(uniform, -1) * edges[..., -1:] >= edges, -1))
