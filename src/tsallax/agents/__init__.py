@@ -38,7 +38,7 @@ ACTING = ("pi", "argmax")
 
 
 class AgentState(NamedTuple):
-    """What an agent has learned: its network, the frozen copy, the optimiser's moments."""
+    """The learned state of an agent: its network, the frozen copy, the optimiser's moments."""
 
     params: Params
     target_params: Params
@@ -50,17 +50,17 @@ class Agent(NamedTuple):
     act: Callable[..., Int[Array, ""]]  # (params, observation, epsilon, hp, key)
     behaviour: Callable[..., Float[Array, "A"]]  # (Q, hp): what `act` mixes with uniform actions
     update: Callable[..., tuple[AgentState, Float[Array, ""]]]  # (state, batch, hp, key, cached)
-    weighted_update: Callable[..., Any]  # (state, batch, hp, key, weights): also gives the errors
+    weighted_update: Callable[..., Any]  # (state, batch, hp, key, weights): also returns the errors
     fit: Callable[..., tuple[AgentState, Float[Array, ""]]]  # (state, observations, actions, y, hp)
     copy_target: Callable[[AgentState], AgentState]
     policy: Callable[..., tuple[Float[Array, "A"], Float[Array, "A"]]]  # Q and pi
     atoms: Callable[..., Float[Array, "batch A *N"]]  # the network on a batch
-    value: Callable[..., Float[Array, "*N"]]  # (Z, hp): the algorithm's, at one state
-    bonus: Callable[..., Float[Array, ""]]  # (x, hp): the algorithm's, of one transition
+    value: Callable[..., Float[Array, "*N"]]  # (Z, hp): the algorithm's value at one state
+    bonus: Callable[..., Float[Array, ""]]  # (x, hp): the algorithm's bonus of one transition
 
 
 def follow(frozen: Params, params: Params, tau: Traced) -> Params:
-    """`t + tau (p - t)`: a share of the network goes into its frozen copy."""
+    """`t + tau (p - t)`: moves the frozen copy a step `tau` towards the network."""
     return jax.tree.map(lambda t, p: t + tau * (p - t), frozen, params)
 
 
@@ -86,16 +86,17 @@ def make_agent(
         network: maps an observation to action values `(A,)` or quantiles `(A, N)`.
         algorithm: a row of the table.
         method: how the Tsallis policy is computed.
-        q: in the place of `hp.q`, see `make_policy`.
+        q: replaces `hp.q`, see `make_policy`.
         optimiser: `adam` or `rmsprop`.
-        optimiser_eps: added to the root of the second moment; the optimiser's own if None.
-        loss: `squared` or `huber`, of a scalar head; quantiles have the quantile Huber loss.
+        optimiser_eps: added to the root of the second moment; the optimiser's default if None.
+        loss: `squared` or `huber`, for a scalar head; quantiles use the quantile Huber loss.
         acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.
-        shared_draw: SAL draws once an update (True) or once a sample.
-        clip_gradient: to `max_grad_norm`; False where that is infinite anyway saves its norm.
-        double: the policy at s' is that of the network, the atoms are the frozen copy's.
-        polyak: the frozen copy follows at every update by a share `hp.tau`, and is never copied.
-        masks: observations are `Masked`: some actions are not allowed.
+        shared_draw: SAL draws once per update (True) or once per sample.
+        clip_gradient: to `max_grad_norm`; False, if that is infinite, saves computing the norm.
+        double: the policy at s' is that of the network, the atoms are those of the frozen copy.
+        polyak: the frozen copy moves by `hp.tau` towards the network at every update, instead of
+            being replaced.
+        masks: observations are `Masked`, as some actions are not allowed.
     """
     for name, table in ((optimiser, OPTIMISERS), (loss, LOSSES), (acting, ACTING)):
         if name not in table:
@@ -138,7 +139,7 @@ def make_agent(
         return jax.nn.one_hot(jnp.argmax(Q), Q.shape[0])
 
     def atoms(params: Params, observations: Seen):
-        """Action values, or quantiles of them."""
+        """Action values or their quantiles, for a batch of observations."""
         every = network.batch or jax.vmap(network.apply, (None, 0))
         return every(params, observations)
 
@@ -174,7 +175,7 @@ def make_agent(
         key: PRNGKeyArray,
         cached: tuple[Array, Array] | None = None,
     ) -> tuple[AgentState, Float[Array, ""]]:
-        """One step of the optimiser; `cached` are the target network's atoms at s and s'."""
+        """One optimiser step; `cached` holds the target network's atoms at s and s'."""
         y = targets(state, batch, hp, key, cached)
         return fit(state, *learned(batch), y, hp)
 
@@ -185,12 +186,12 @@ def make_agent(
         key: PRNGKeyArray,
         weights: Float[Array, "batch"],
     ) -> tuple[AgentState, Float[Array, ""], Float[Array, "batch"]]:
-        """The same with a weight for each loss; also the errors `y - Q(s,a)`, means over atoms."""
+        """As `update`, with a weight per loss; also returns the errors `y - Q(s,a)`, atom means."""
         y = targets(state, batch, hp, key, None)
         return descend(state, *learned(batch), y, hp, weights)
 
     def learned(batch: Transition | Segment) -> tuple[Seen, Array]:
-        """The observations and actions whose values are learned: of a segment, the first."""
+        """The observations and actions whose values are learned: the first ones of segments."""
         first = isinstance(batch, Segment)
         return jax.tree.map(lambda x: x[:, 0] if first else x, (batch.observation, batch.action))
 
@@ -201,7 +202,7 @@ def make_agent(
         y: Float[Array, "batch *N"],
         hp: HParams,
     ) -> tuple[AgentState, Float[Array, ""]]:
-        """One step of the optimiser towards given targets."""
+        """One optimiser step towards given targets."""
         return descend(state, observation, action, y, hp, None)[:2]
 
     def descend(

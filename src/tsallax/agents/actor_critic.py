@@ -1,8 +1,8 @@
 """Actor-critics for continuous actions: a policy network, two critics, an automatic alpha.
 
 SAC, TAC, Munchausen SAC and TAL-AC are one function: they differ in the two terms of the target
-(`tsallax.operators.actor_critics`) and in their numbers. Actions are in [-1, 1], each dimension by
-itself; the environment's bounds are the environment's business.
+(`tsallax.operators.actor_critics`) and in their numbers. Actions are in [-1, 1], with independent
+dimensions; the environment scales them to its bounds.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from tsallax.policies import densities
 from tsallax.types import HParams, Number, Transition
 
 Density = Literal["gaussian", "q-gaussian"]
-LOG_SCALE = (-20.0, 2.0)  # bounds, as Stable-Baselines3 has them
-POINTS = 120  # at which a density is shown
-NODES = 64  # draws by which the width and the entropy of a density are measured
+LOG_SCALE = (-20.0, 2.0)  # bounds, as in Stable-Baselines3
+POINTS = 120  # number of points at which a density is shown
+NODES = 64  # number of draws to estimate the width and the entropy of a density
 
 Actions = Float[Array, "batch D"]
 
@@ -37,7 +37,7 @@ class Noise(NamedTuple):
 
 
 class ActorAgent(NamedTuple):
-    """Functions of one seed, by the names of `tsallax.agents.Agent` where they do the same."""
+    """Functions of one seed; those named as in `tsallax.agents.Agent` do the same."""
 
     init: Callable[[PRNGKeyArray], AgentState]
     act: Callable[..., Float[Array, "D"]]  # (params, observation, epsilon, hp, key)
@@ -47,7 +47,7 @@ class ActorAgent(NamedTuple):
     policy: Callable[..., tuple[Float[Array, "1"], Float[Array, "D points"]]]  # Q and densities
     metrics: Callable[..., Losses]  # (state, observations, hp)
     losses: Callable[..., Losses]  # (state, batch, noise, hp), before an update
-    dimensions: int  # D, of an action
+    dimensions: int  # D, dimensions of an action
 
 
 def make_actor_critic(
@@ -62,16 +62,16 @@ def make_actor_critic(
     optimiser: str = "adam",
     optimiser_eps: float = 1e-8,
 ) -> ActorAgent:
-    """The functions of one seed.
+    """Make the functions of one seed.
 
     Args:
         actor: maps an observation to `(2, D)`, centre and logarithm of the scale.
         critic: maps an observation with an action appended to one value, `(1,)`.
         algorithm: the terms of the target.
-        dimensions: D, of an action.
+        dimensions: D, dimensions of an action.
         density: of the policy before its squash; a `q-gaussian` has the index q of the entropy.
-        automatic_alpha: alpha follows the entropy's target; else it is the number `alpha`.
-        baseline_actions: M, drawn for the mean that an advantage is taken from.
+        automatic_alpha: alpha is adapted to the target entropy; else it is the number `alpha`.
+        baseline_actions: M, the number of draws for the mean value in an advantage.
         optimiser: `adam`, `radam` or `rmsprop`.
         optimiser_eps: added to the root of the second moment.
     """
@@ -108,7 +108,7 @@ def make_actor_critic(
         return hp.alpha * jnp.exp(params.log_alpha)
 
     def entropy_target(hp: HParams) -> Float[Array, ""]:
-        """`D H_q` of the width that `target_entropy`, Shannon's of a Gaussian, stands for."""
+        """`D H_q` of the width at which a Gaussian has the Shannon entropy `target_entropy`."""
         width = densities.width_of_entropy(hp.target_entropy)
         closed = {
             "gaussian": densities.gaussian_entropy,
@@ -162,7 +162,7 @@ def make_actor_critic(
         return y(state.params, state.target_params, batch, noise, hp)
 
     def losses(state: AgentState, batch: Transition, noise: Noise, hp: HParams) -> Losses:
-        """Of all three parts, with the weights as they are."""
+        """The losses of critics, actor and alpha, at the current weights."""
         params = state.params
         y, alpha = targets(state, batch, noise, hp), alpha_of(params, hp)
         loss, logs = actor_loss(params.actor, params.critics, alpha, batch, noise.now, hp)
@@ -183,7 +183,7 @@ def make_actor_critic(
         key: PRNGKeyArray,
         cached: None = None,
     ) -> tuple[AgentState, Float[Array, ""]]:
-        """One step of critics, actor and alpha; the critics' loss."""
+        """One update of critics, actor and alpha; returns the critics' loss."""
         del cached
         k_now, k_next, k_baseline = jax.random.split(key, 3)
         size = batch.action.shape[0]
@@ -209,7 +209,7 @@ def make_actor_critic(
         uniform: Float[Array, "2 D"],
         greedy: bool,
     ) -> Float[Array, "D"]:
-        """A draw from the policy by uniform numbers, or its centre."""
+        """A sample of the policy by uniform numbers, or its centre."""
         if greedy:
             return jnp.tanh(look(params.actor, observation)[0])
         z = densities.standard_draw(uniform[0], uniform[1], index(hp))
@@ -222,7 +222,7 @@ def make_actor_critic(
         hp: HParams,
         key: PRNGKeyArray,
     ) -> Float[Array, "D"]:
-        """From the policy, or uniformly from all actions in a share `epsilon` of the steps."""
+        """Sample the policy or, in a share `epsilon` of the steps, uniformly from all actions."""
         k_policy, k_uniform, k_which = jax.random.split(key, 3)
         uniform = jax.random.uniform(k_policy, (2, dimensions))
         action = choose(params, observation, hp, uniform, greedy=False)
@@ -242,7 +242,7 @@ def make_actor_critic(
     def metrics(
         state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
     ) -> dict[str, Float[Array, ""]]:
-        """What policy and critics are like on a batch of observations."""
+        """Metrics of policy and critics on a batch of observations."""
         k_nodes, k_anything = jax.random.split(jax.random.key(0))
         z = standard(k_nodes, (NODES, dimensions), hp)
         anything = jax.random.uniform(k_anything, (len(seen), dimensions), minval=-1)
@@ -267,7 +267,7 @@ def make_actor_critic(
         return {**found, "kl": jnp.full((), jnp.nan), "temperature": alpha_of(state.params, hp)}
 
     def copy_target(state: AgentState) -> AgentState:
-        """The frozen critics follow at every update: there is nothing to copy."""
+        """Does nothing: the frozen critics move at every update."""
         return state
 
     return ActorAgent(init, act, choose, update, copy_target, policy, metrics, losses, dimensions)

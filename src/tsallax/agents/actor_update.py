@@ -1,4 +1,4 @@
-"""What actor-critics of both kinds of actions share: their weights, and the order of an update."""
+"""The parts shared by both kinds of actor-critics: their weights, and the order of an update."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ from tsallax.types import HParams
 
 
 class Weights(NamedTuple):
-    """What is learned."""
+    """The learned parameters."""
 
     actor: Params
     critics: tuple[Params, Params]
-    log_alpha: Float[Array, ""]  # of alpha as a multiple of the number `alpha`
+    log_alpha: Float[Array, ""]  # logarithm of the factor of the number `alpha`
 
 
 Losses = dict[str, Float[Array, ""]]
@@ -28,7 +28,7 @@ Loss = Callable[..., Any]
 def start(
     actor: Params, critic: Network, keys: Any, transform: optax.GradientTransformation
 ) -> AgentState:
-    """The first state: two critics by these keys, which their frozen copies equal."""
+    """The initial state: two critics by these keys, and equal frozen copies."""
     critics = critic.init(keys[0]), critic.init(keys[1])
     params = Weights(actor, critics, jnp.zeros(()))
     moments: Any = map(transform.init, params)
@@ -43,15 +43,15 @@ def learn(
     actor_loss: Loss,
     alpha_loss: Loss | None,
 ) -> tuple[AgentState, Float[Array, ""]]:
-    """One step of each optimiser, in the order of Stable-Baselines3; the critics' loss.
+    """One step of each optimiser, in the order of Stable-Baselines3; returns the critics' loss.
 
     Args:
-        state: before it.
+        state: the state before the update.
         hp: the numbers.
         transform: the optimiser.
-        critic_loss: of the critics.
-        actor_loss: of the actor, by the new critics; and what the entropy was.
-        alpha_loss: of the logarithm of alpha, by that entropy; None where alpha is fixed.
+        critic_loss: the loss of the critics.
+        actor_loss: the loss of the actor given the new critics; also returns the entropy.
+        alpha_loss: the loss of ln(alpha) given that entropy; None if alpha is fixed.
     """
     old, moments = state.params, state.moments
 

@@ -1,8 +1,8 @@
-"""Actor-critics for discrete actions: a policy network, or none, and two critics.
+"""Actor-critics for discrete actions: two critics, with or without a policy network.
 
-The target is that of a value agent (`tsallax.operators.targets`), with the actor's policy in the
-place of the policy of Q: TAL-AC has TAL's, SAC at q = 1 that of soft DQN. Integrals over actions
-are sums here, so that nothing is drawn.
+The target is that of a value agent (`tsallax.operators.targets`), with the actor's policy instead
+of the policy of Q: TAL-AC has TAL's, SAC at q = 1 that of soft DQN. Integrals over actions are
+sums here, so that no actions need to be drawn.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ Rows = Float[Array, "batch A"]
 
 
 class DiscreteActor(NamedTuple):
-    """Functions of one seed, by the names of `tsallax.agents.Agent` where they do the same."""
+    """Functions of one seed; those named as in `tsallax.agents.Agent` do the same."""
 
     init: Callable[[PRNGKeyArray], AgentState]
     act: Callable[..., Int[Array, ""]]  # (params, observation, epsilon, hp, key)
@@ -54,14 +54,14 @@ def make_discrete_actor(
     optimiser: str = "adam",
     optimiser_eps: float = 1e-8,
 ) -> DiscreteActor:
-    """The functions of one seed.
+    """Make the functions of one seed.
 
     Args:
-        network: maps an observation to `(A,)`; actor and critics have one each.
+        network: maps an observation to `(A,)`; the actor and each critic have a copy.
         algorithm: the row of a value agent, whose two terms make the target.
         actor: the loss of the actor, or `exact`: no actor, but the exact policy of the critics.
-        automatic_alpha: alpha follows the entropy's target; else it is the number `alpha`.
-        q: in the place of `hp.q`, see `make_policy`.
+        automatic_alpha: alpha is adapted to the target entropy; else it is the number `alpha`.
+        q: replaces `hp.q`, see `make_policy`.
         optimiser: `adam`, `radam` or `rmsprop`.
         optimiser_eps: added to the root of the second moment.
     """
@@ -76,18 +76,18 @@ def make_discrete_actor(
     def least(
         critics: tuple[Params, Params], observation: Shaped[Array, "..."]
     ) -> Float[Array, "A"]:
-        """The smaller value of each action: a maximum over noisy values is too large."""
+        """The smaller value of each action, as a maximum over noisy values is biased upwards."""
         return jnp.minimum(*(network.apply(params, observation) for params in critics))
 
     def in_effect(params: Weights, hp: HParams) -> HParams:
-        """The numbers with alpha as it has been learned."""
+        """The numbers with the learned alpha."""
         alpha = hp.alpha * jnp.exp(params.log_alpha)
         return hp._replace(alpha=alpha, log_weight=alpha)
 
     def pi_at(
         params: Weights, critics: tuple[Params, Params], observation, hp: HParams
     ) -> Float[Array, "A"]:
-        """The actor's policy; without one, the exact policy of these critics."""
+        """The actor's policy or, without an actor, the exact policy of these critics."""
         if exact:
             return tsallis(least(critics, observation), hp)
         return policy_of_logits(network.apply(params.actor, observation), hp, tsallis)
@@ -121,7 +121,7 @@ def make_discrete_actor(
     def actor_loss(
         params: Params, critics, seen: Shaped[Array, "batch ..."], hp: HParams
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Its mean over states; and that of the entropy `H_q`."""
+        """The means over states of the actor's loss and of the entropy `H_q`."""
         Q = jax.lax.stop_gradient(jax.vmap(least, (None, 0))(critics, seen))
         if exact:
             return jnp.zeros(()), entropy_of(jax.vmap(tsallis, (0, None))(Q, hp), hp)
@@ -136,7 +136,7 @@ def make_discrete_actor(
     def alpha_loss(
         log_alpha: Float[Array, ""], entropy: Float[Array, ""], actions: int, hp: HParams
     ) -> Float[Array, ""]:
-        """`ln(alpha) (H - target)`, the target that of `A^share` equally likely actions."""
+        """`ln(alpha) (H - target)`; the target is the entropy of `A^share` equiprobable actions."""
         target = -hp.k * q_log_of_exp(-hp.target_entropy * jnp.log(actions), hp.q)
         return log_alpha * jax.lax.stop_gradient(entropy - target)
 
@@ -144,7 +144,7 @@ def make_discrete_actor(
         return jax.eval_shape(network.apply, critics[0], seen[0]).shape[0]
 
     def losses(state: AgentState, batch: Transition, hp: HParams) -> Losses:
-        """Of all three parts, with the weights as they are."""
+        """The losses of critics, actor and alpha, at the current weights."""
         params, seen, hp = state.params, batch.observation, in_effect(state.params, hp)
         loss, entropy = actor_loss(params.actor, params.critics, seen, hp)
         actions = count(params.critics, seen)
@@ -161,7 +161,7 @@ def make_discrete_actor(
         key: PRNGKeyArray,
         cached: None = None,
     ) -> tuple[AgentState, Float[Array, ""]]:
-        """One step of critics, actor and alpha; the critics' loss."""
+        """One update of critics, actor and alpha; returns the critics' loss."""
         del key, cached
         seen, hp = batch.observation, in_effect(state.params, hp)
         y = targets(state, batch, hp)
@@ -198,7 +198,7 @@ def make_discrete_actor(
     def metrics(
         state: AgentState, seen: Shaped[Array, "batch ..."], hp: HParams
     ) -> dict[str, Float[Array, ""]]:
-        """What policy and critics are like on a batch of observations."""
+        """Metrics of policy and critics on a batch of observations."""
         params, hp = state.params, in_effect(state.params, hp)
 
         def one(observation):
@@ -220,7 +220,7 @@ def make_discrete_actor(
         return {**found, "temperature": jnp.asarray(hp.alpha)}
 
     def copy_target(state: AgentState) -> AgentState:
-        """The frozen critics follow at every update: there is nothing to copy."""
+        """Does nothing: the frozen critics move at every update."""
         return state
 
     return DiscreteActor(init, act, update, copy_target, policy, metrics, losses)

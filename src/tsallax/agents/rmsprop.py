@@ -6,7 +6,7 @@ import optax
 
 
 def centred_rmsprop(eps: float = 0.01, decay: float = 0.95) -> optax.GradientTransformation:
-    """`g / (sqrt(E[g^2] - E[g]^2) + eps)`, as torch computes it but for one thing.
+    """`g / (sqrt(E[g^2] - E[g]^2) + eps)`, as in torch with one exception.
 
     The variance of a constant gradient may round below 0; its root is 0 here, and NaN in torch.
     """
