@@ -1,4 +1,4 @@
-"""Every algorithm as a value and a bonus, the table of them, returns, losses."""
+"""Every algorithm as a value and a bonus, the table of algorithms, returns and losses."""
 
 from tsallax.operators.actor_critics import ACTOR_CRITICS, ActorCritic
 from tsallax.operators.equations import equation_of

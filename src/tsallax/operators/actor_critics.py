@@ -1,7 +1,7 @@
 """The terms of actor-critics with continuous actions, and the rows of all actor-critics.
 
-An integral over actions is an average over actions that are drawn from the policy, so the terms are
-functions of drawn values and densities. Everything else is as in `targets`: the target is
+An integral over actions is estimated by an average over actions drawn from the policy, so the terms
+are functions of values and densities of draws. Everything else is as in `targets`: the target is
 `r + discount * value + bonus`, and the bonus is 0 at beta = 0. `ln_q` of a density is summed over
 the dimensions of the action, as the power of a joint density explodes with their number.
 """
@@ -18,13 +18,13 @@ from tsallax.types import HParams
 
 
 class Draws(NamedTuple):
-    """One transition with the target critics' values at both ends, and the policy's densities."""
+    """One transition with the target critics' values at s and s', and the policy's densities."""
 
     Q: Float[Array, ""]  # of the action a that was taken at s
     Q_drawn: Float[Array, "M"]  # of actions drawn from pi at s
-    log_pi: Float[Array, "D"]  # ln pi(a), by dimension; -inf outside of a bounded support
+    log_pi: Float[Array, "D"]  # ln pi(a), per dimension; -inf outside of a bounded support
     Q_next: Float[Array, ""]  # of an action a' drawn from pi at s'
-    log_pi_next: Float[Array, "D"]  # ln pi(a'), by dimension
+    log_pi_next: Float[Array, "D"]  # ln pi(a'), per dimension
 
 
 Term = Callable[[Draws, HParams], Float[Array, ""]]
@@ -51,7 +51,7 @@ def drawn_advantage_bonus(x: Draws, hp: HParams) -> Float[Array, ""]:
 
 
 def log_density_bonus(x: Draws, hp: HParams) -> Float[Array, ""]:
-    """`beta [alpha ln pi(a)]`, which a bounded support leaves undefined."""
+    """`beta [alpha ln pi(a)]`, which is undefined outside of a bounded support."""
     return hp.beta * _clip(hp.alpha * jnp.sum(x.log_pi), hp)
 
 
@@ -62,15 +62,15 @@ def _clip(bonus: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
 class ActorCritic(NamedTuple):
     """One row of an actor-critic: the two terms of its critics' target, by drawn actions.
 
-    Where actions are discrete nothing is drawn: it has the two terms of a value agent.
+    With discrete actions, it uses the two terms of a value agent, without draws.
     """
 
     name: str
     value: Term  # at s'
     bonus: Term  # at (s, a)
     source: str
-    discrete: str  # the value agent whose terms it has there
-    actor: str  # and the loss of its actor there
+    discrete: str  # the value agent whose terms it has with discrete actions
+    actor: str  # the loss of its actor with discrete actions
     defaults: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     reductions: tuple[str, ...] = ()
 

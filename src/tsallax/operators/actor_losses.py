@@ -1,7 +1,7 @@
 """The losses of an actor with discrete actions, for one state: logits z against action values Q.
 
-The actor's policy is that of its logits at alpha = 1, so `Q/alpha` are the logits of the policy
-`pi*` that is wanted, whatever the entropy. docs/actor-critic.md derives both losses.
+The actor's policy is that of its logits at alpha = 1, so `Q/alpha` are the logits of the optimal
+policy `pi*` for every entropy. docs/actor-critic.md derives both losses.
 """
 
 import jax
@@ -21,7 +21,7 @@ def fenchel_young_loss(
 ) -> Float[Array, ""]:
     """`max_pi (<pi,z> + H_q(pi)) - <pi*,z> - H_q(pi*)`, whose gradient in z is `pi - pi*`.
 
-    By the envelope theorem the maximum moves with z as if its pi stood still.
+    By the envelope theorem pi is constant in the derivative of the maximum.
     """
     best, unit = policy(Q, hp), hp._replace(alpha=1.0)
     pi = jax.lax.stop_gradient(policy_of_logits(z, hp, policy))
@@ -31,7 +31,7 @@ def fenchel_young_loss(
 def objective_loss(
     z: Float[Array, "A"], Q: Float[Array, "A"], hp: HParams, policy: Policy
 ) -> Float[Array, ""]:
-    """`-<pi,Q> - alpha H_q(pi)`, SAC's. It gives an action that pi rules out no gradient."""
+    """`-<pi,Q> - alpha H_q(pi)`, SAC's. Its gradient is 0 for an action of probability 0."""
     pi = policy_of_logits(z, hp, policy)
     return -expect(pi, Q) - weighted_entropy(pi, hp)
 

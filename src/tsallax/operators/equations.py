@@ -18,6 +18,6 @@ def _in_brackets(formula: str) -> str:
 
 
 def equation_of(term: Term) -> str:
-    """The first formula of its docstring, or the function's name if it has none."""
+    """The first formula in the docstring of `term`, or the function's name if there is none."""
     formula = re.search(r"`(.+?)`", inspect.getdoc(term) or "")
     return formula[1] if formula else getattr(term, "__name__", repr(term))

@@ -1,4 +1,4 @@
-"""Which algorithm becomes which other one, and at what numbers: from the rows of the table."""
+"""Which algorithm reduces to which other one at what numbers, from the rows of the table."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from tsallax.operators.table import ALGORITHMS
 
 
 class Reduction(NamedTuple):
-    """`one` is `other` where both have these numbers."""
+    """`one` equals `other` if both have the numbers in `at`."""
 
     one: str
     other: str
@@ -19,7 +19,7 @@ SMALL = 1e-6  # for "to 0"
 
 
 def parse_reduction(one: str, text: str) -> Reduction:
-    """From the text in a row: "al at q = inf", "dqn at alpha to 0"."""
+    """Parse the text in a row: "al at q = inf", "dqn at alpha to 0"."""
     other, _, at = text.partition(" at ")
     found = [re.fullmatch(r"(\w+) (?:= (\S+)|to 0)", part) for part in at.split(", ")]
     if not all(found):
@@ -29,7 +29,7 @@ def parse_reduction(one: str, text: str) -> Reduction:
 
 
 def list_reductions() -> list[Reduction]:
-    """Which algorithm becomes which other one, over the whole table."""
+    """All reductions of the table."""
     return [
         parse_reduction(row.name, text) for row in ALGORITHMS.values() for text in row.reductions
     ]

@@ -7,8 +7,8 @@ step from s_t to s_{t+1}:
 - `next_values[t]` is the value of the true s_{t+1}: where a time limit truncated the episode, that
   of its last observation, not of the first one of the next episode;
 - `cut[t]` is true where row t + 1 does not continue the episode of row t: it was truncated at
-  s_{t+1}, or the rollout ends there (the last row counts as cut in any case). The return then goes
-  no further than `next_values[t]`.
+  s_{t+1}, or the rollout ends there (the last row always counts as cut). The return then ends with
+  `next_values[t]`.
 """
 
 import jax
@@ -30,7 +30,7 @@ def n_step_returns(
 ) -> Float[Array, "T *N"]:
     """`G^n_t = r_t + bonus_t + discount_t G^(n-1)_{t+1}`, where `G^0_t` is the value of s_t.
 
-    Where it is cut before n steps, the value of the state there: see the top of this file.
+    Where it is cut before n steps, it ends with the value there: see the module docstring.
     """
     cut = cut.at[-1].set(True)
     rows = jax.vmap(backup)
@@ -43,10 +43,10 @@ def n_step_returns(
 
 
 def n_step(algorithm: Algorithm) -> Target:
-    """The target of n transitions in a row: `G^n_0`, with the algorithm's bonus in every step.
+    """The target of n consecutive transitions: `G^n_0`, with the algorithm's bonus in every step.
 
-    Row t of the `Bootstrap` is step t; its atoms are those that `onward` gives. A value is needed
-    only where the segment ends, after its first cut or after n steps: there is the last row's.
+    Row t of the `Bootstrap` is step t; its atoms are those that `onward` returns. Only the value at
+    the segment's end is needed, after its first cut or after n steps: it is the last row's.
     """
 
     def target(
@@ -68,7 +68,7 @@ def n_step(algorithm: Algorithm) -> Target:
 def onward(
     Z: Float[Array, "n A *N"], Z_last: Float[Array, "A *N"], cut: Bool[Array, "n"]
 ) -> Float[Array, "n A *N"]:
-    """The atoms at each step's next state: of the step that follows, or where the segment ends."""
+    """The atoms at each step's next state: those of the next step, or `Z_last` after a cut."""
     following = jnp.concatenate([Z[1:], Z_last[None]])
     return jax.vmap(jnp.where, (0, None, 0))(cut, Z_last, following)
 
@@ -84,7 +84,7 @@ def lambda_returns(
     """`G_t = r_t + bonus_t + discount_t ((1 - lambda) value_{t+1} + lambda G_{t+1})`.
 
     At lambda = 0 it is the one-step target of each row, at 1 the discounted sum of the rest of the
-    episode. Where it is cut, `value_{t+1}` stands alone: see the top of this file.
+    episode. Where it is cut, `value_{t+1}` replaces the mixture: see the module docstring.
     """
 
     def step(following, row):

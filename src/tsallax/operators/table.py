@@ -1,7 +1,7 @@
 """The table of algorithms, which the command line, the contract tests and the docs read.
 
-A row is a value and a bonus (`targets`); `one_step` makes the target of them. Actor-critics have
-rows of their own kind (`actor_critics`), with the same two terms.
+A row is a value and a bonus (`targets`); `one_step` makes the target from them. Actor-critics have
+their own type of rows (`actor_critics`), with the same two terms.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from tsallax.types import Bonus, Bootstrap, HParams, Policy, Target, Value
 
 
 class Algorithm(NamedTuple):
-    """One row: the two terms of a target, where they come from, and its default numbers."""
+    """One row: the two terms of a target, their source, and default numbers."""
 
     name: str
     value: Value  # at s'
@@ -26,7 +26,7 @@ class Algorithm(NamedTuple):
     source: str  # equation of the paper, or the work that it comes from
     defaults: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     policy: Policy | None = None  # for acting; if None, the Tsallis policy of the configuration
-    reductions: tuple[str, ...] = ()  # what it becomes, such as "al at q = inf"
+    reductions: tuple[str, ...] = ()  # special cases, such as "al at q = inf"
 
     def __hash__(self) -> int:  # the defaults are a dict; rows are static arguments of `jax.jit`
         return hash((self.name, self.value, self.bonus))
@@ -45,8 +45,8 @@ def terms(
 ) -> tuple[Float[Array, "*N"], Float[Array, ""]]:
     """The value at s' and the bonus at (s, a) of one transition.
 
-    The policy at s' is that of `Q`: for a double estimate the online network's action values
-    there, and if None those of the atoms themselves.
+    The policy at s' is that of `Q`: the online network's action values at s' for a double estimate;
+    if None, those of the atoms themselves.
     """
     value = algorithm.value(action_values(x.Z) if Q is None else Q, x.Z, hp, policy)
     return value, algorithm.bonus(x, hp, policy)
@@ -118,7 +118,7 @@ ALGORITHMS: dict[str, Algorithm] = {row.name: row for row in _ROWS}
 
 
 def get_row(name: str) -> Algorithm | ActorCritic:
-    """The row of that name, of either kind."""
+    """The row of that name, of either type."""
     if name not in (rows := {**ALGORITHMS, **ACTOR_CRITICS}):
         raise ValueError(f"unknown algorithm {name!r}; {suggest(name.lower(), rows)}")
     return rows[name]
@@ -132,9 +132,9 @@ def get_algorithm(name: str) -> Algorithm:
 
 
 def make_hparams(algorithm: str, **numbers: Any) -> HParams:
-    """The algorithm's numbers, with those that follow from others filled in.
+    """The algorithm's numbers, with those that are derived from others filled in.
 
-    If not given, `k` is the paper's 1/2, but 1 (Shannon) where q = 1, and `log_weight` is alpha.
+    If not given, `k` is the paper's 1/2, but 1 (Shannon) if q = 1, and `log_weight` is alpha.
     """
     unknown = set(numbers) - set(HParams._fields)
     if unknown:

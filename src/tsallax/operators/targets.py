@@ -1,13 +1,13 @@
 """The two terms of every target: the value at s' and the bonus at (s, a). Below them, the losses.
 
 A target is `r + discount * value + bonus` (`table.one_step`). An algorithm is a pair of the
-functions below, and the first formula of a docstring is what the tables and pages print.
+functions below; tables and pages print the first formula of each docstring.
 
 - A value is the average of the atoms `Z` under the policy of the action values `Q`, so the same
   line serves action values `(A,)` and quantiles `(A, N)`. In an agent `Q` is the mean of `Z`.
 - A bonus is a scalar for both kinds of head, and 0 at beta = 0.
 
-All numbers are those of the target network, for one transition: `vmap` over a batch.
+All values are those of the target network, for one transition: `vmap` over a batch.
 """
 
 import jax
@@ -31,7 +31,7 @@ def action_values(Z: Float[Array, "A *N"]) -> Float[Array, "A"]:
 
 
 def expect(pi: Float[Array, "A"], Z: Float[Array, "A *N"]) -> Float[Array, "*N"]:
-    """`<pi, Z>`, atom by atom."""
+    """`<pi, Z>`, separately for each atom."""
     return jnp.tensordot(pi, Z, 1)
 
 
@@ -46,7 +46,7 @@ def weighted_entropy(pi: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
 
 
 def hard(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
-    """The greedy policy, which depends on no number."""
+    """The greedy policy, which has no hyper-parameters."""
     return greedy(Q)
 
 
@@ -66,7 +66,7 @@ def log_mean_exp(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
 
 
 def _log_actions(Q: Float[Array, "A"], hp: HParams) -> Float[Array, ""]:
-    """`alpha ln A`, where A counts the actions that are allowed."""
+    """`alpha ln A`, where A is the number of allowed actions."""
     return hp.alpha * jnp.log(jnp.sum(~is_ruled_out(Q), dtype=Q.dtype))
 
 
@@ -91,7 +91,7 @@ def expected_value(
 def q_soft_value(
     Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
 ) -> Float[Array, "*N"]:
-    """`<pi', Q' - alpha ln_q pi'>`, whatever the factor k of the entropy."""
+    """`<pi', Q' - alpha ln_q pi'>`, independent of the entropy's factor k."""
     pi = policy(Q, hp)
     return expect(pi, Z) + hp.alpha * tsallis_entropy(pi, hp.q, 1.0)
 
@@ -99,7 +99,7 @@ def q_soft_value(
 def boltzmann_value(
     Q: Float[Array, "A"], Z: Float[Array, "A *N"], hp: HParams, policy: Policy
 ) -> Float[Array, "*N"]:
-    """`<pi',Q'>`, where pi is the Boltzmann policy; never with its entropy."""
+    """`<pi',Q'>`, where pi is the Boltzmann policy; always without its entropy."""
     return expect(boltzmann(Q, hp), Z)
 
 
@@ -145,7 +145,7 @@ def greedy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
 def clipped_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
     """`beta (Q(s,a) - max Q) 1{Q(s,a) - Q_l >= c (max Q - Q_l)}`.
 
-    The gap grows only for actions that are close to the best one, as seen from the floor Q_l.
+    It enlarges the gap only for actions close to the best one, relative to the lower bound Q_l.
     """
     close = x.Q[x.a] - hp.value_floor >= hp.clip_ratio * (jnp.max(x.Q) - hp.value_floor)
     return jnp.where(close, greedy_bonus(x, hp, policy), 0)
@@ -172,9 +172,9 @@ def persistent_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, 
 
 
 def persistent_bonus_atari(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
-    """`beta max{Q(s,a) - max Q, Q'(a) - max Q'}`, the form that was run on Atari.
+    """`beta max{Q(s,a) - max Q, Q'(a) - max Q'}`, the form used in the Atari experiments.
 
-    Q' is 0 after a termination: the s' that is stored with it belongs to another episode.
+    Q' is 0 after a termination: the s' stored with it belongs to another episode.
     """
     Q = action_values(x.Z)
     stay = jnp.where(x.discount > 0, Q[x.a] - jnp.max(Q), 0)
@@ -182,7 +182,7 @@ def persistent_bonus_atari(x: Bootstrap, hp: HParams, policy: Policy) -> Float[A
 
 
 def beta_draw(key: PRNGKeyArray, a: int, b: int) -> Float[Array, ""]:
-    """A draw of Beta(a, b) for integers a, b: the a-th smallest of a + b - 1 uniform numbers."""
+    """A sample of Beta(a, b) for integers a, b: the a-th smallest of a + b - 1 uniform numbers."""
     return jnp.sort(jax.random.uniform(key, (a + b - 1,)))[a - 1]
 
 
@@ -192,14 +192,14 @@ def stochastic_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, 
 
 
 def stochastic_bonus_printed(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
-    """`beta b (Q(s,a) - max Q), b ~ Beta(2,9) + 7/9`: the law as printed, of mean 95/99."""
+    """`beta b (Q(s,a) - max Q), b ~ Beta(2,9) + 7/9`, as printed, of mean 95/99."""
     return hp.beta * (beta_draw(x.key, 2, 9) + 7 / 9) * (x.Q[x.a] - jnp.max(x.Q))
 
 
 def munchausen_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array, ""]:
     """`beta [alpha ln pi(a)]`, where pi is the Boltzmann policy (eq. 8).
 
-    `alpha ln pi(a)` is computed as `Q(s,a) - V(s)`, without the logarithm of a probability.
+    `alpha ln pi(a)` is computed as `Q(s,a) - V(s)`, which avoids the logarithm of a probability.
     """
     return hp.beta * _clip(x.Q[x.a] - log_sum_exp(x.Q, hp), hp)
 
@@ -217,7 +217,7 @@ def q_log_policy_bonus(x: Bootstrap, hp: HParams, policy: Policy) -> Float[Array
 
 
 def _clip(log_term: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
-    """`[.]`: at least l0, with no upper bound."""
+    """`[.]`: clips from below at l0, with no upper bound."""
     return jnp.maximum(log_term, hp.clip)
 
 
@@ -225,7 +225,7 @@ def _clip(log_term: Float[Array, ""], hp: HParams) -> Float[Array, ""]:
 
 
 def squared(error: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`error^2`, as the paper prints it: no factor 1/2."""
+    """`error^2`, as the paper prints it, without a factor 1/2."""
     return error**2
 
 
