@@ -1,6 +1,6 @@
 """The paper's approximations of the Tsallis policy, by a first-order expansion of the root.
 
-All take `z = Q/alpha`. Slips of the text are settled in docs/errata.md.
+All take `z = Q/alpha`. docs/errata.md discusses the errors in the text.
 """
 
 import jax.numpy as jnp
@@ -22,9 +22,9 @@ def paper_policy(
 def paper_normalised_policy(
     z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
 ) -> Float[Array, "*batch A"]:
-    """`paper_policy` divided by its sum, by logarithms: near q = 1 the root overflows.
+    """`paper_policy` divided by its sum, in logarithms, as the root overflows near q = 1.
 
-    Greedy where nothing is left.
+    It is greedy where all weights are 0.
     """
     inside, bracket = _bracket(z, q, k, _constant(q, k))
     root = jnp.where(inside, jnp.log(bracket) / (q - 1), -jnp.inf)
@@ -35,17 +35,17 @@ def paper_normalised_policy(
 def printed_policy(
     z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
 ) -> Float[Array, "*batch A"]:
-    """Eq. 7 with the main text's constant, `q/2 - q/(q-2)` at k = 1/2: wrong, kept for study."""
+    """Eq. 7 with the main text's constant, `q/2 - q/(q-2)` at k = 1/2: wrong, for comparison."""
     return _root(z, q, k, k * q - 2 * k * q / (q - 2))
 
 
 def literal_policy(
     z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
 ) -> Float[Array, "*batch A"]:
-    """Eq. 7 to the letter: `[z - psi~]+^(1/(q-1))` of *every* action, in S or not.
+    """Eq. 7 taken literally: `[z - psi~]+^(1/(q-1))` of *every* action, in S or not.
 
-    The text defines S through psi~ alone, and eq. 7 has no indicator of it. Where C > 0 (q > 2) an
-    action outside S may lie above psi~: at q = 3 two of them up to a gap of 0.75 alpha.
+    The text uses S only in psi~, and eq. 7 has no indicator of it. Where C > 0 (q > 2) an action
+    outside S may lie above psi~: at q = 3, with two actions, up to a gap of 0.75 alpha.
     """
     z, constant = z - jnp.max(z, -1, keepdims=True), _constant(q, k)
     psi = _threshold(z, *_support(z, k * q, constant), k * q, constant)
@@ -56,12 +56,12 @@ def literal_policy(
 def linear_policy(
     z: Float[Array, "*batch A"], q: Float[Array, "*#batch 1"], k: Float[Array, "*#batch 1"]
 ) -> Float[Array, "*batch A"]:
-    """The expansion itself, `1 + ((z - psi~)(q-1)/(kq) - 1)/(q-1)`: just `sparsemax(z/(kq))`."""
+    """The expansion itself, `1 + ((z - psi~)(q-1)/(kq) - 1)/(q-1)`, is `sparsemax(z/(kq))`."""
     return sparsemax(z / (k * q))
 
 
 def _constant(q, k):
-    """The appendix's."""
+    """The appendix's constant C."""
     return k * q - k * q / (q - 1)
 
 

@@ -1,9 +1,9 @@
 """Policies in closed form: greedy (q = inf), softmax (q = 1), sparsemax (q = 2).
 
-Below them, what acting needs (weights that sum to one, a mixture with the uniform policy, a draw),
-then entropies and divergences, and the deformed logarithm they are made of.
+Below them are the functions for acting (normalisation, a mixture with the uniform policy,
+sampling), then the deformed logarithm, entropies and divergences.
 
-The q-logarithm and the q-exponential are in the convention of the paper's future work,
+The q-logarithm and the q-exponential follow the convention of the paper's future work,
 `ln_q x = (x^(q-1) - 1)/(q-1)` and its inverse `exp_q x = [1 + (q-1) x]+^(1/(q-1))`: the natural
 pair at q = 1. (Another convention in the literature writes `2 - q` for this `q`.)
 """
@@ -16,7 +16,7 @@ from tsallax.types import RULED_OUT, HParams, Number, Policy
 
 
 def greedy(Q: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
-    """The best actions, ties shared evenly."""
+    """The greedy policy; ties share the probability equally."""
     best = (jnp.max(Q, -1, keepdims=True) == Q).astype(Q.dtype)
     return best / jnp.sum(best, -1, keepdims=True)
 
@@ -40,13 +40,13 @@ def sparsemax_support(
 
 def sparsemax(z: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
     """`[z - psi]+`, the projection of z on the simplex (eq. 4 at q = 2, with z = Q/alpha)."""
-    shifted = z - jnp.max(z, -1, keepdims=True)  # the sums in psi lose no digits to an offset
+    shifted = z - jnp.max(z, -1, keepdims=True)  # so that sums in psi lose no digits to an offset
     _, psi = sparsemax_support(shifted)
     return jnp.maximum(shifted - psi, 0)
 
 
 def sparsemax_value(Q: Float[Array, "*batch A"], alpha: Number) -> Float[Array, "*batch"]:
-    """`alpha (1/2 sum_S ((Q/alpha)^2 - psi^2) + 1/2)`: eq. 6 with the factor alpha it lacks."""
+    """`alpha (1/2 sum_S ((Q/alpha)^2 - psi^2) + 1/2)`: eq. 6 with its missing factor alpha."""
     alpha = jnp.asarray(alpha, Q.dtype)
     top = jnp.max(Q, -1, keepdims=True)
     z = (Q - top) / alpha
@@ -58,7 +58,7 @@ def sparsemax_value(Q: Float[Array, "*batch A"], alpha: Number) -> Float[Array, 
 def normalise(
     weights: Float[Array, "*batch A"], Q: Float[Array, "*batch A"]
 ) -> Float[Array, "*batch A"]:
-    """The weights divided by their sum; infinite ones share it, and if all are 0, greedy in Q."""
+    """The weights divided by their sum; infinite ones share it. If all are 0: greedy in Q."""
     top = jnp.max(weights, -1, keepdims=True)
     scaled = weights / jnp.where(top > 0, top, 1)  # their sum cannot overflow
     scaled = jnp.where(jnp.isinf(weights), 1, scaled)
@@ -72,7 +72,7 @@ def normalise(
 def epsilon_greedy(
     pi: Float[Array, "*batch A"], epsilon: Number, allowed: Bool[Array, "*batch A"] | None = None
 ) -> Float[Array, "*batch A"]:
-    """`(1 - epsilon) pi + epsilon/A`, where A counts the actions that are `allowed`."""
+    """`(1 - epsilon) pi + epsilon/A`, where A is the number of `allowed` actions."""
     epsilon = jnp.broadcast_to(jnp.asarray(epsilon, pi.dtype), pi.shape[:-1])[..., None]
     if allowed is None:
         return (1 - epsilon) * pi + epsilon / pi.shape[-1]
@@ -80,17 +80,17 @@ def epsilon_greedy(
 
 
 def is_ruled_out(Q: Float[Array, "*batch A"]) -> Bool[Array, "*batch A"]:
-    """Whether an action is not allowed; half of `RULED_OUT`, as the mean of atoms is rounded."""
+    """Returns which actions are not allowed; half of `RULED_OUT`, as a mean of atoms is rounded."""
     return Q <= RULED_OUT / 2
 
 
 def rule_out(Q: Float[Array, "*batch A"]) -> Float[Array, "*batch A"]:
-    """-inf for an action that is not allowed, to which every policy gives exactly 0."""
+    """Sets the value of an action that is not allowed to -inf, so that its probability is 0."""
     return jnp.where(is_ruled_out(Q), -jnp.inf, Q)
 
 
 def ruling_out(policy: Policy) -> Policy:
-    """The same policy of action values that may be `RULED_OUT`."""
+    """The policy for action values that may be `RULED_OUT`."""
 
     def over_allowed(Q: Float[Array, "A"], hp: HParams) -> Float[Array, "A"]:
         return policy(rule_out(Q), hp)
@@ -99,9 +99,9 @@ def ruling_out(policy: Policy) -> Policy:
 
 
 def sample(key: PRNGKeyArray, pi: Float[Array, "*batch A"]) -> Int[Array, "*batch"]:
-    """An action drawn in proportion to `pi`; an action of probability 0 is never drawn.
+    """Sample an action in proportion to `pi`; an action of probability 0 is never drawn.
 
-    Inverts the cumulative sum: one uniform number per row, no logarithms.
+    This inverts the cumulative sum with one uniform number per row, without logarithms.
     """
     total = jnp.cumsum(pi, -1)
     u = jax.random.uniform(key, (*pi.shape[:-1], 1), pi.dtype)
@@ -118,7 +118,7 @@ def q_log(x: Float[Array, "..."], q: Number) -> Float[Array, "..."]:
 
 
 def q_log_of_exp(log_x: Float[Array, "..."], q: Number) -> Float[Array, "..."]:
-    """`ln_q x` from `ln x`, which a density gives."""
+    """`ln_q x` from `ln x`, for log-densities."""
     e = jnp.asarray(q - 1, log_x.dtype)
     regular = (e != 0) & jnp.isfinite(e)
     safe = jnp.where(regular, e, 1)
@@ -138,8 +138,8 @@ def tsallis_entropy(
 ) -> Float[Array, "*batch"]:
     """`H_q(pi) = k/(q-1) (1 - sum pi^q) = -k <pi, ln_q pi>` (eq. 3); k times Shannon's at q = 1.
 
-    The sum runs over the support, so it is finite for q <= 0 as well. For a `pi` that does not
-    sum to one it is the second form, the one that stands in the paper's Bellman operator.
+    The sum is over the support, so it is finite for q <= 0 as well. For a `pi` that does not sum
+    to one the second form is used, as in the paper's Bellman operator.
     """
     batch = pi.shape[:-1]
     q = jnp.broadcast_to(jnp.asarray(q, pi.dtype), batch)[..., None]
@@ -158,7 +158,7 @@ def shannon_entropy(pi: Float[Array, "*batch A"]) -> Float[Array, "*batch"]:
 def kl_divergence(
     pi: Float[Array, "*batch A"], other: Float[Array, "*batch A"]
 ) -> Float[Array, "*batch"]:
-    """`<pi, ln pi - ln other>`; infinite where `other` rules out what `pi` does."""
+    """`<pi, ln pi - ln other>`; infinite if `other` is 0 where `pi` is not."""
     inside = pi > 0
     logs = jnp.log(jnp.where(inside, pi, 1)) - jnp.log(jnp.where(inside, other, 1))
     return jnp.sum(jnp.where(inside, pi * logs, 0), -1)

@@ -1,17 +1,17 @@
 """Densities of continuous actions: q-Gaussians, squashed to (-1, 1) in each dimension.
 
-An action is `a = tanh(x)` with `x = centre + scale z`, and z is a standard q-Gaussian, of mean 0
+An action is `a = tanh(x)` with `x = centre + scale z`, where z is a standard q-Gaussian, of mean 0
 and variance 1:
 
     f(z) = C [1 - c z^2]+^(1/(q-1)),   c = (q-1)/(3q-1)
 
-This is the policy that maximises `<pi,Q> + alpha H_q(pi)` where Q is quadratic. q = 1 is the
-Gaussian, the limit; for q > 1 the support is bounded, `|z| <= sqrt((3q-1)/(q-1))`: q = 2 is a
-parabola. (In the convention of `tsallax.policies.q_exp`; others write `2 - q` for this q.)
+This is the policy that maximises `<pi,Q> + alpha H_q(pi)` if Q is quadratic. The limit q = 1 is the
+Gaussian; for q > 1 the support is bounded, `|z| <= sqrt((3q-1)/(q-1))`; q = 2 is a parabola. (This
+is the convention of `tsallax.policies.q_exp`; others write `2 - q` for this q.)
 
-Every function is elementwise, its q may be traced, and q = 1 is nothing special. Numbers are drawn
-from uniform ones, by a generalised Box-Muller method, so that neither `centre` nor `scale` stands
-between a draw and its density: pathwise gradients have no edge.
+Every function is elementwise, its q may be traced, and q = 1 needs no special treatment. Draws are
+made from uniform numbers by a generalised Box-Muller method, so that z depends neither on `centre`
+nor on `scale`: pathwise gradients have no boundary term.
 """
 
 import math
@@ -23,14 +23,14 @@ from jaxtyping import Array, Float
 from tsallax.policies.closed import q_log, q_log_of_exp
 from tsallax.types import Number
 
-EDGE = 1 - 1e-6  # actions are taken to lie within, where the logarithm of 1 - a^2 is needed
+EDGE = 1 - 1e-6  # actions are clipped to this before arctanh
 
 
 def standard_draw(u: Float[Array, "*n"], v: Float[Array, "*n"], q: Number) -> Float[Array, "*n"]:
     """`sqrt(-2 (3q-1)/(q+1) ln_(1+t) u) cos(2 pi v)`, `t = 2 (q-1)/(q+1)`, of uniform u and v.
 
-    At q = 1 it is Box and Muller's. In general `(1 - r^2)^(m - 1/2)` in the plane, m = 1/(q-1), has
-    `(1 - z^2)^m` as its shadow on a line, and its radius inverts in closed form.
+    At q = 1 it is Box and Muller's. In general the density `(1 - r^2)^(m - 1/2)` in the plane,
+    m = 1/(q-1), has the marginal `(1 - z^2)^m`, and its radius inverts in closed form.
     """
     radius = -2 * (3 * q - 1) / (q + 1) * q_log(1 - u, 1 + 2 * (q - 1) / (q + 1))  # u < 1
     return jnp.sqrt(jnp.maximum(radius, 0)) * jnp.cos(2 * math.pi * v)
@@ -50,8 +50,8 @@ def standard_log_density(z: Float[Array, "*n"], q: Number) -> Float[Array, "*n"]
 def log_normaliser(q: Number) -> Float[Array, ""]:
     """`ln C`, where `C sqrt(pi (2m+3)) = G(m + 3/2)/G(m + 1)` with the gamma function, m = 1/(q-1).
 
-    The ratio is shifted by four and then expanded in 1/m: to 1e-7 for every q >= 1, without the
-    difference of two large logarithms that `lgamma` would leave near q = 1.
+    The ratio is shifted by four and then expanded in 1/m: accurate to 1e-7 for every q >= 1,
+    without the difference of two large logarithms that `lgamma` would have near q = 1.
     """
     q = jnp.asarray(q)
     e = q - 1
@@ -63,14 +63,14 @@ def log_normaliser(q: Number) -> Float[Array, ""]:
 
 
 def log_slope(x: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """`ln(1 - tanh(x)^2)`, the logarithm of the slope of the squash; exact where tanh is 1."""
+    """`ln(1 - tanh(x)^2)`, the log-derivative of the squash; also exact where tanh rounds to 1."""
     return 2 * (math.log(2) - x - jax.nn.softplus(-2 * x))
 
 
 def squashed(
     centre: Float[Array, "*n"], scale: Float[Array, "*n"], z: Float[Array, "*n"], q: Number
 ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
-    """The action that a standard draw z makes, and the logarithm of its density."""
+    """The action from a standard draw z, and its log-density."""
     x = centre + scale * z
     log_density = standard_log_density(z, q) - jnp.log(scale) - log_slope(x)
     return jnp.tanh(x), log_density
@@ -79,7 +79,7 @@ def squashed(
 def squashed_log_density(
     a: Float[Array, "*n"], centre: Float[Array, "*n"], scale: Float[Array, "*n"], q: Number
 ) -> Float[Array, "*n"]:
-    """The logarithm of the density of an action that is given; -inf outside of the support."""
+    """The log-density of a given action; -inf outside of the support."""
     x = jnp.arctanh(jnp.clip(a, -EDGE, EDGE))
     return standard_log_density((x - centre) / scale, q) - jnp.log(scale) - log_slope(x)
 
@@ -87,7 +87,7 @@ def squashed_log_density(
 def squashed_support(
     centre: Float[Array, "*n"], scale: Float[Array, "*n"], q: Number
 ) -> tuple[Float[Array, "*n"], Float[Array, "*n"]]:
-    """The ends of the support, which at q = 1 are those of the action space, -1 and 1."""
+    """The bounds of the support; at q = 1 they are those of the action space, -1 and 1."""
     e = jnp.asarray(q - 1, centre.dtype)
     reach = scale * jnp.sqrt(jnp.where(e > 0, (3 * e + 2) / jnp.where(e > 0, e, 1), jnp.inf))
     return jnp.tanh(centre - reach), jnp.tanh(centre + reach)
@@ -100,7 +100,7 @@ def gaussian_entropy(scale: Number, q: Number, k: Number) -> Float[Array, "..."]
     """`H_q = k/(q-1) (1 - (2 pi s^2)^((1-q)/2)/sqrt(q))` of a Gaussian; Shannon's at q = 1."""
     log_power = -jnp.log(2 * math.pi * jnp.asarray(scale) ** 2) / 2  # of 1/sqrt(2 pi s^2)
     e = jnp.asarray(q - 1, log_power.dtype)
-    # E p^(q-1) = exp((q-1) x): x holds the root of q too, whose limit is -1/2.
+    # E p^(q-1) = exp((q-1) x), where x includes the root of q, whose limit is -1/2.
     root = jnp.where(e == 0, 0.5, jnp.log1p(e) / (2 * jnp.where(e == 0, 1, e)))
     return -jnp.asarray(k) * q_log_of_exp(log_power - root, q)
 
@@ -115,5 +115,5 @@ def q_gaussian_entropy(scale: Number, q: Number, k: Number) -> Float[Array, "...
 
 
 def width_of_entropy(shannon: Number) -> Number:
-    """The standard deviation of the Gaussian of this Shannon entropy: .089 for SAC's -1."""
+    """The standard deviation of the Gaussian with this Shannon entropy: .089 for SAC's -1."""
     return jnp.exp(jnp.asarray(shannon) - 0.5) / math.sqrt(2 * math.pi)

@@ -1,19 +1,19 @@
 """The exact Tsallis policy for any entropic index q > 0.
 
-`pi = argmax <pi,Q> + alpha H_q(pi)` obeys, on its support, `ln_q pi(a) = Q(a)/t - psi` with
-`t = alpha k q`. Take a reference action with probability m; every other one follows from it,
+`pi = argmax <pi,Q> + alpha H_q(pi)` satisfies, on its support, `ln_q pi(a) = Q(a)/t - psi` with
+`t = alpha k q`. The probability m of a reference action determines all others,
 
     pi(a)^(q-1) = m^(q-1) + (q-1) (Q(a) - Q(ref)) / t,
 
-and m is the root of `F(m) = sum_a pi(a) - 1`. Which reference makes the problem easy:
+and m is the root of `F(m) = sum_a pi(a) - 1`. The reference that makes the problem easy is
 
 - q <= 2, the best action: `d pi(a)/dm = (pi(a)/m)^(2-q) <= 1`, and F is concave in m for q < 1
   (start left of the root, at 1/A) and convex for 1 < q <= 2 (start right of it, at 1);
 - q > 2, the worst action of the support: again every slope is at most 1, and F is convex (start
-  right of the root). The usual choice, the normaliser psi, has unbounded slopes there, which is
-  where float32 solvers turn to noise.
+  right of the root). With the usual unknown, the normaliser psi, slopes are unbounded there, and
+  float32 solvers lose all precision.
 
-So Newton's iteration is monotone, its slope is at least 1, and an error in m is never amplified.
+So Newton's iteration is monotone, the slope of F is at least 1, and errors in m are not amplified.
 """
 
 import jax
@@ -35,7 +35,7 @@ def entmax(
 
 @jax.custom_jvp
 def _entmax(Q, q, t):
-    # The choice stands in here, so that the derivative in q is right at q = 1 too.
+    # The case q = 1 is handled inside, so that the derivative in q is right there too.
     return jnp.where(q == 1, softmax(Q, t), _solve(Q, jnp.where(q == 1, 2, q), t))
 
 
@@ -50,7 +50,7 @@ def _solve(Q, q, t):
         """`ln pi = ln(m^(q-1) +- gap)/(q-1)`, in logarithms: m^(q-1) itself underflows."""
         own = e * log_m
         y = jnp.exp(-jnp.abs(own - log_gap))
-        below = (q > 1) & (q <= 2)  # the one range in which pi(a)^(q-1) = m^(q-1) - gap
+        below = (q > 1) & (q <= 2)  # the only range in which pi(a)^(q-1) = m^(q-1) - gap
         head = jnp.where(below, own, jnp.maximum(own, log_gap))
         tail = jnp.log1p(jnp.where(below, jnp.where(log_gap < own, -y, -1), y))
         return jnp.where(S, (head + tail) / e, -jnp.inf)
@@ -63,7 +63,7 @@ def _solve(Q, q, t):
         return jnp.clip(m - F / jnp.sum(slopes, -1, keepdims=True), jnp.finfo(Q.dtype).tiny, 1)
 
     K = jnp.sum(S, -1, keepdims=True, dtype=Q.dtype)
-    # For q > 2, pi(a) >= gap^(1/(q-1)) off the edge, so what is left of 1 bounds m from above.
+    # For q > 2, pi(a) >= gap^(1/(q-1)) for the others, so the rest of 1 bounds m from above.
     rest = 1 - jnp.sum(jnp.where(S, jnp.exp(log_gap / e), 0), -1, keepdims=True)
     m = jnp.where(q > 2, jnp.clip(rest, jnp.finfo(Q.dtype).tiny, 1 / K), jnp.where(q < 1, 1 / K, 1))
     m = jax.lax.fori_loop(0, NEWTON_STEPS, lambda _, m: newton(m), m)  # faster than unrolled
@@ -76,8 +76,8 @@ def _support(
 ) -> tuple[Bool[Array, "*batch A"], Float[Array, "*batch 1"]]:
     """The support, and the value of its worst action: bisection on the rank, ceil(log2 A) steps.
 
-    The i-th best action is in if the better ones leave it something when it gets nothing:
-    `sum_{Q(j) > Q(i)} ((q-1)(Q(j) - Q(i))/t)^(1/(q-1)) < 1`. Everything is in for q < 1.
+    The i-th best action is in the support if, at probability 0, the better ones sum to less than 1:
+    `sum_{Q(j) > Q(i)} ((q-1)(Q(j) - Q(i))/t)^(1/(q-1)) < 1`. For q < 1 all actions are.
     """
     e = q - 1
     ranked = jnp.sort(Q, -1, descending=True)
@@ -103,7 +103,7 @@ def _entmax_jvp(primals, tangents):
     log_pi = jnp.log(jnp.where(inside, pi, 1))
     limit = jnp.log(jnp.finfo(Q.dtype).max) / 2  # the slope is infinite where pi -> 0 and q > 2
     s = jnp.where(inside, jnp.exp(jnp.minimum((2 - q) * log_pi, limit)), 0)
-    gap = jnp.where(inside, Q - jnp.max(Q, -1, keepdims=True), 0)  # an offset moves nothing
+    gap = jnp.where(inside, Q - jnp.max(Q, -1, keepdims=True), 0)  # pi is invariant to an offset
     g = jnp.where(inside, dQ / t - gap * (dt / t**2) - q_log_slope(log_pi, q) * dq, 0)
     mean = jnp.sum(s * g, -1, keepdims=True) / jnp.sum(s, -1, keepdims=True)
     return pi, s * (g - mean)

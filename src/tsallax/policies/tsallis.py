@@ -1,4 +1,4 @@
-"""The Tsallis policy for every q: by its closed form, exactly, or by an approximation."""
+"""The Tsallis policy for every q: in closed form, by the exact solver, or by an approximation."""
 
 import functools
 from collections.abc import Callable
@@ -45,8 +45,8 @@ def tsallis_policy(
 
     `q`, `alpha` and `k` broadcast against the leading axes of `Q` and may be traced: one compiled
     program serves every q. At q = 1 it is `softmax(Q/(k alpha))`, at q = 2 `sparsemax` (of
-    `Q/(2 k alpha)`), at q = inf greedy with ties shared evenly. It is differentiable in all its
-    numbers, by the implicit function theorem.
+    `Q/(2 k alpha)`), at q = inf greedy with ties sharing equally. It is differentiable in all
+    arguments, by the implicit function theorem.
 
     Args:
         Q: action values, any shape; the last axis is the actions.
@@ -58,9 +58,9 @@ def tsallis_policy(
             support), `printed` (the main text's constant). At q = 1, 2 and inf all of them are the
             closed form.
 
-    Bad numbers raise `ValueError` where they are concrete. Where they are traced: `alpha <= 0`,
+    Invalid numbers raise `ValueError` if they are concrete. If they are traced, `alpha <= 0`,
     `k <= 0`, and for `exact` and `linear` `q <= 0`, give the greedy policy; an action value of
-    -inf is ruled out; a row with NaN or +inf is NaN.
+    -inf has probability 0; a row with NaN or +inf is NaN.
     """
     Q = floating(Q)
     check(Q, q, alpha, k, method)
@@ -73,7 +73,7 @@ def tsallis_policy(
 
 
 def check(Q, q, alpha, k, method: Method) -> None:
-    """Errors for values that are known now; a value that is being traced passes unseen."""
+    """Raise errors for invalid concrete values; traced values are not checked."""
     shape = np.shape(Q)
     if not shape or shape[-1] == 0:
         raise ValueError(f"the last axis of Q is the actions: at least one, not shape {shape}")
@@ -92,7 +92,7 @@ def _check_positive(name: str, x: ArrayLike, hint: str = "") -> None:
         raise ValueError(f"{name} must be positive, not {np.asarray(x)}{hint}")
 
 
-# A Python number picks its closed form before tracing; the general program agrees with it.
+# A Python number selects its closed form before tracing; the general program agrees with it.
 _CLOSED: dict[float, Callable] = {
     1: lambda Q, alpha, k: softmax(Q, k * alpha),
     2: lambda Q, alpha, k: sparsemax(_below_best(Q) / (2 * k * alpha)),
@@ -119,32 +119,32 @@ def _general(Q, q, alpha, k, method: Method):
     return _mend(pi, Q, hard)
 
 
-# Outside of `jit`, the loop in it would be compiled anew at every call.
+# Outside of `jit`, its loop would be recompiled at every call.
 _general_compiled = jax.jit(_general, static_argnames="method")
 
 
 def _below_best(Q):
-    """`Q - max Q`, to be taken before Q is divided.
+    """`Q - max Q`, to be computed before the division of Q.
 
-    XLA fuses `Q/alpha - max(Q/alpha)` into a multiply-add that rounds but once, so that the best
-    action is not exactly 0: at 1/eps^2 (1e14 in float32) every action falls out of the support.
+    XLA fuses `Q/alpha - max(Q/alpha)` into a multiply-add that rounds only once, so that the best
+    action is not exactly 0: at 1/eps^2 (1e14 in float32) every action drops out of the support.
     """
     return Q - jnp.max(Q, -1, keepdims=True)
 
 
 def _mend(pi, Q, hard):
-    """Greedy where there is no regularisation; NaN where the values are no numbers."""
+    """Makes pi greedy where there is no regularisation, and NaN where values are NaN or +inf."""
     broken = jnp.any(jnp.isnan(Q) | (Q == jnp.inf), -1, keepdims=True)
     return jnp.where(broken, jnp.nan, jnp.where(hard, greedy(Q), pi))
 
 
-@functools.cache  # one function per method, so that programs compiled for it are found again
+@functools.cache  # one function per method, so that programs compiled for it are reused
 def make_policy(method: Method = "exact", q: float | None = None) -> Policy:
     """The policy of an agent: `(Q, hp) -> pi` by one of the methods.
 
     Args:
         method: see `tsallis_policy`.
-        q: replaces `hp.q` if it is known beforehand: at 1, 2 and inf this is the closed form, which
+        q: replaces `hp.q` if it is known in advance: at 1, 2 and inf this is the closed form, which
             compiles in a fraction of the time.
     """
 
@@ -164,13 +164,13 @@ def any_traced(*arguments: ArrayLike) -> bool:
 
 
 def aligned(Q, *numbers):
-    """`Q` and the numbers, broadcast against each other up to the axis of the actions."""
+    """`Q` and the numbers, broadcast against each other except for the action axis."""
     batch = jnp.broadcast_shapes(Q.shape[:-1], *map(jnp.shape, numbers))
     same = (jnp.broadcast_to(jnp.asarray(x, Q.dtype), batch) for x in numbers)
     return jnp.broadcast_to(Q, (*batch, Q.shape[-1])), *same
 
 
 def _columns(Q, *numbers):
-    """As `aligned`, each number with an axis of length one for the actions."""
+    """As `aligned`, with an action axis of length one added to each number."""
     Q, *same = aligned(Q, *numbers)
     return Q, *(x[..., None] for x in same)

@@ -1,4 +1,4 @@
-"""The regularised value, of which the Tsallis policy is the maximiser."""
+"""The regularised value, whose maximiser is the Tsallis policy."""
 
 import jax
 import jax.numpy as jnp
@@ -17,18 +17,18 @@ def _value(Q, q, alpha, k):
 
 
 def _value_of(pi, Q, q, alpha, k):
-    top = jnp.max(Q, -1)  # `<pi,Q>` of large values loses no digits to their offset
+    top = jnp.max(Q, -1)  # so that `<pi,Q>` of large values loses no digits to their offset
     return top + _mean_gap(pi, Q, top[..., None]) + alpha * tsallis_entropy(pi, q, k)
 
 
 def _mean_gap(pi, Q, top):
-    """`<pi, Q - top>`, where an action that is ruled out may be worth -inf."""
+    """`<pi, Q - top>`, where an action of probability 0 may have the value -inf."""
     return jnp.sum(jnp.where(pi > 0, pi * (Q - top), 0), -1)
 
 
 @_value.defjvp
 def _value_jvp(primals, tangents):
-    """The envelope theorem: pi is a maximiser, so only the explicit numbers move the value."""
+    """By the envelope theorem pi, the maximiser, is constant in the derivative of the value."""
     Q, q, alpha, k = primals
     dQ, dq, dalpha, dk = tangents
     pi = tsallis_policy(*primals)
