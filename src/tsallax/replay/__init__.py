@@ -1,1 +1,1 @@
-"""Replay rings: `ring` on the device for compiled runs, `host` for environments of the host."""
+"""Replay rings: `ring` on the device for compiled runs, `host` for host environments."""

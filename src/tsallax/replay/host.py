@@ -1,8 +1,8 @@
 """A replay ring on the host, for all cells, of frames that may be stacked.
 
-A frame is stored once, as it came. Each slot is an observation; the transition that starts there
-ends in the next slot. A truncated episode leaves its final observation in a slot of its own, where
-no transition starts; a draw that hits one is drawn again.
+A frame is stored once, unchanged. Each slot is an observation; the transition that starts there
+ends in the next slot. The final observation of a truncated episode has its own slot, where no
+transition starts; if it is drawn, the draw is repeated.
 """
 
 from collections.abc import Iterable
@@ -25,13 +25,13 @@ def tables(
     masks: int = 0,
     prioritised: bool = False,
 ) -> dict[str, tuple[tuple[int, ...], Any]]:
-    """Shapes and types of what a ring of so many slots keeps."""
+    """Shapes and dtypes of the arrays of a ring with `slots` slots."""
     one = (cells, slots)
     actions = (one, np.int32) if dimensions is None else ((*one, dimensions), np.float32)
     own = {"leaves": (one, np.float32), "largest": ((cells,), np.float32)} if prioritised else {}
     return {
         "frames": ((*one, *shape), dtype),
-        **({"allowed": ((*one, masks), bool)} if masks else {}),  # which actions, of each frame
+        **({"allowed": ((*one, masks), bool)} if masks else {}),  # action mask of each frame
         "first": (one, bool),  # an episode starts here
         "starts": (one, bool),  # a transition starts here
         "actions": actions,
@@ -47,14 +47,14 @@ class HostRing:
     """The last `capacity` slots of each cell.
 
     Args:
-        cells: how many rings, side by side.
-        capacity: of each; memory is taken from the system as it fills. At least 2 to draw from:
-            a truncated episode's end and the next start could leave no transition in one.
-        shape: of one frame.
-        dtype: of one frame.
-        stack: how many frames make an observation, on a leading axis; 0 is a frame as it is.
-        dimensions: of an action; None for an index.
-        masks: how many actions a mask is of; 0 if observations have none.
+        cells: number of rings.
+        capacity: transitions per cell, at least 2: with 1, a truncated episode's end and the next
+            start could leave no transition. The system provides memory only as it fills.
+        shape: shape of one frame.
+        dtype: dtype of one frame.
+        stack: frames per observation, on a leading axis; 0 for a single frame without that axis.
+        dimensions: dimensions of an action; None for an index.
+        masks: number of actions in a mask; 0 if observations have none.
         prioritised: keep priorities, to draw by them.
     """
 
@@ -73,7 +73,7 @@ class HostRing:
         self.masks = masks
         self.slots = (
             capacity + self.window
-        )  # the newest observation, and what the oldest stack needs
+        )  # room for the newest observation and for the oldest stack
         kept = tables(cells, self.slots, shape, dtype, dimensions, masks)
         own: dict[str, Any] = {name: np.zeros(*x) for name, x in kept.items()}
         self.allowed = own.get("allowed")
@@ -85,11 +85,11 @@ class HostRing:
 
     @property
     def used(self) -> int:
-        """Slots that were ever written, from the first on."""
+        """The number of slots that were ever written, counted from the first."""
         return int(self.filled.max())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that is in it, without the slots that were never used."""
+        """All contents, without the slots that were never used."""
         own = {name: getattr(self, name) for name in tables(1, 1, (), bool, None, self.masks)}
         if self.priorities is not None:
             own |= {"leaves": self.priorities.leaves, "largest": self.priorities.largest}
@@ -97,7 +97,7 @@ class HostRing:
         return {**own, **used}
 
     def fill(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take what `arrays` gave."""
+        """Restore the contents that `arrays` returned."""
         newest, filled = arrays["newest"], arrays["filled"]
         if not (0 <= newest).all() or not (newest < filled).all() or (filled > self.slots).any():
             raise ValueError("the replay points beyond its end")
@@ -109,11 +109,11 @@ class HostRing:
             self.priorities.fill(arrays["leaves"], arrays["largest"])
 
     def restart(self, cells: Bool[np.ndarray, "cells"], observation: Seen) -> None:
-        """Go on in new episodes; the observation that was to be acted on stays a next one."""
+        """Continue in new episodes; the newest observation stays the end of its transition."""
         self._push(cells, observation, np.ones_like(cells))
 
     def begin(self, observation: Seen) -> None:
-        """The first observation of every cell."""
+        """Store the first observation of every cell."""
         every = np.ones(len(self.newest), bool)
         self._push(every, observation, every)
 
@@ -128,7 +128,7 @@ class HostRing:
         final: Seen,
         observation: Seen,
     ) -> None:
-        """One step of the `cells` that are alive; `cut` are truncated, not terminated."""
+        """Add one step of the `cells` that are alive; `cut` is truncated and not terminated."""
         rows = np.flatnonzero(cells)
         at = rows, self.newest[rows]
         self.actions[at], self.rewards[at] = action[rows], reward[rows]
@@ -147,11 +147,11 @@ class HostRing:
         if self.allowed is not None:
             self.allowed[at] = allowed_at(frames)[rows]
         self.filled[rows] = np.minimum(self.filled[rows] + 1, self.slots)
-        if self.priorities is not None:  # the oldest stack reaches into the newest frames now
+        if self.priorities is not None:  # the oldest stack now overlaps the newest frames
             self.priorities.put(rows, (self.newest[rows] + self.window - 1) % self.slots, 0.0)
 
     def current(self) -> Seen:
-        """What each cell acts on: seen just as it will be replayed."""
+        """The observation that each cell acts on, exactly as it will be replayed."""
         cells = range(len(self.newest))
         each = [self._observations(i, self.newest[i : i + 1]) for i in cells]
         if self.allowed is None:
@@ -169,7 +169,7 @@ class HostRing:
     def draw_by_priority(
         self, draws: list[np.random.Generator], batch: int
     ) -> tuple[Int[np.ndarray, "cells batch"], Float[np.ndarray, "cells batch"]]:
-        """Slots of each cell in proportion to their priorities, and these."""
+        """Draw slots of each cell in proportion to their priorities; also returns these."""
         assert self.priorities is not None
         by = self.priorities
         at, leaves = _stacked(by.draw(cell, random, batch) for cell, random in enumerate(draws))
@@ -180,14 +180,14 @@ class HostRing:
         return Transition(*_stacked(self._transition(cell, own) for cell, own in enumerate(at)))
 
     def segments(self, at: Int[np.ndarray, "cells batch"], n: int) -> Segment:
-        """The transitions of n steps in a row, from each of these slots."""
+        """The n consecutive transitions from each of these slots on."""
         return Segment(*_stacked(self._segment(cell, own, n) for cell, own in enumerate(at)))
 
     def _draw(self, cell: int, random: np.random.Generator, batch: int) -> Int[np.ndarray, "batch"]:
-        # The oldest stack must not reach back into the newest frames.
+        # The oldest stack must not overlap the newest frames.
         oldest = min(self.filled[cell] - 1, self.slots - self.window)
         at = np.zeros(batch, int)
-        missing = np.full(batch, oldest > 0)  # a cell that never made a step has only its zeros
+        missing = np.full(batch, oldest > 0)  # a cell without any step has only slot 0
         while missing.any():
             age = random.integers(1, oldest + 1, missing.sum())
             at[missing] = (self.newest[cell] - age) % self.slots
@@ -220,13 +220,13 @@ class HostRing:
         )
 
     def _observations(self, cell: int, at: Int[np.ndarray, "n"]) -> Any:
-        """What was seen in these slots, with its masks if there are any."""
+        """The observations in these slots, with their masks if there are any."""
         if self.allowed is None:
             return self._stacks(cell, at)
         return Masked(self._stacks(cell, at), self.allowed[cell, at])
 
     def _stacks(self, cell: int, at: Int[np.ndarray, "n"]) -> Shaped[np.ndarray, "n ..."]:
-        """The frames in these slots; a stack is zero where it reaches before its episode."""
+        """The frames in these slots; a stack is zero before the start of its episode."""
         if not self.stack:
             return self.frames[cell, at]
         back = (at[:, None] - np.arange(self.stack)[::-1]) % self.slots  # oldest first

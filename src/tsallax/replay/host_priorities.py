@@ -1,4 +1,4 @@
-"""Priorities of what a ring on the host stores, for all cells: see `tsallax.replay.priorities`."""
+"""Priorities of the transitions in a host ring, for all cells: see `tsallax.replay.priorities`."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,7 +21,7 @@ class HostPriorities:
     def fill(
         self, leaves: Float[np.ndarray, "cells used"], largest: Float[np.ndarray, "cells"]
     ) -> None:
-        """Take what was saved of the leaves; the sums follow from them."""
+        """Restore saved leaves and compute their sums."""
         self.leaves[:, : leaves.shape[1]] = leaves
         for above, below in zip(self.sums[-2::-1], self.sums[:0:-1], strict=True):
             above[:] = below.sum(-1)
@@ -30,7 +30,7 @@ class HostPriorities:
     def put(
         self, cells: Int[np.ndarray, "n"], at: Int[np.ndarray, "n"], leaves: np.ndarray | float
     ) -> None:
-        """Other leaves in these slots of these cells, and the sums above them."""
+        """Set the leaves in these slots of these cells, and update the sums above them."""
         *above, lowest = self.sums
         index = (cells, *np.unravel_index(at, lowest.shape[1:]))
         lowest[index] = leaves
@@ -39,7 +39,7 @@ class HostPriorities:
             level[index] = below[index].sum(-1)
 
     def renew(self, at: Int[np.ndarray, "cells n"], leaves: Float[np.ndarray, "cells n"]) -> None:
-        """After an update, with the priorities of its errors."""
+        """Set the priorities of a batch after its update, from its errors."""
         cells = np.repeat(np.arange(len(at)), at.shape[1])
         self.put(cells, at.ravel(), leaves.ravel())
         self.largest = np.maximum(self.largest, leaves.max(1))
@@ -47,7 +47,7 @@ class HostPriorities:
     def draw(
         self, cell: int, random: np.random.Generator, batch: int
     ) -> tuple[Int[np.ndarray, "batch"], Float[np.ndarray, "batch"]]:
-        """Slots and their leaves; a cell that never made a step has only its slot 0."""
+        """Draw slots, with their leaves; a cell without any step has only slot 0."""
         uniform = random.random((LEVELS, batch), np.float32)
         at, leaves = draw(tuple(level[cell] for level in self.sums), uniform)
         return at, np.where(leaves > 0, leaves, 1)

@@ -1,13 +1,13 @@
 """A replay ring on the device, for one seed: `vmap` it for many.
 
-An observation is stored once, bools as bits: the next one of transition i stands in slot i + 1.
-Where an episode was truncated, slot i + 1 holds the start of the next episode instead, so the true
-final observation goes to a small side buffer. (A terminated one bootstraps nothing.) Writes touch
-one slot and draws `batch` slots, whatever the capacity.
+An observation is stored once, bools as bits: the next one of transition i is in slot i + 1. Where
+an episode was truncated, slot i + 1 holds the start of the next episode instead, so the true final
+observation goes to a small side buffer. (A terminated episode needs none: there is no bootstrap.)
+Writes touch one slot and draws `batch` slots, independently of the capacity.
 
-The target network stands still between two copies, but the same observations are drawn again and
-again, as s and as s'. Of all that a target period will draw, `cache_target_values` puts each
-through the network once, in large batches; those that are stored meanwhile follow as they come.
+The target network is constant between two copies, but the same observations are drawn repeatedly,
+as s and as s'. `cache_target_values` evaluates the network once on each observation that a target
+period will draw, in large batches; those that are stored meanwhile are added as they come.
 """
 
 from collections.abc import Callable
@@ -19,49 +19,49 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from tsallax.types import Seen, Segment, Transition
 
-# Observations per pass: enough for the full speed of a product, few enough for the cache.
+# Observations per pass: enough for fast matrix products, few enough for the CPU's cache.
 ROWS = 128
 
 
 class State(NamedTuple):
     observations: Seen
-    actions: Shaped[Array, "slots ..."]  # indices as bytes, or vectors of float32
+    actions: Shaped[Array, "slots ..."]  # indices as int8, or vectors of float32
     rewards: Float[Array, "slots"]
     terminated: Bool[Array, "slots"]
-    final: Int[Array, "slots"]  # where its final observation stands, or -1
+    final: Int[Array, "slots"]  # index of its final observation in the side buffer, or -1
     finals: Seen
-    truncations: Int[Array, ""]  # so far
-    added: Int[Array, ""]  # transitions so far
+    truncations: Int[Array, ""]  # number so far
+    added: Int[Array, ""]  # number of transitions so far
 
 
 class Chain(NamedTuple):
-    """Where n transitions in a row stand."""
+    """The places of n consecutive transitions."""
 
     slots: Int[Array, "batch n"]
     cut: Bool[Array, "batch n"]  # the episode ended in this step, or it is the newest one
-    last: Int[Array, "batch"]  # the place of the observation after the first cut, or after all
+    last: Int[Array, "batch"]  # the place of the observation after the first cut or the n-th step
 
 
 class Ring(NamedTuple):
-    """Functions of a state. A *place* is a slot, or from `slots` on one of the side buffer."""
+    """Functions of a state. A *place* is a slot or, from `slots` on, one of the side buffer."""
 
     init: Callable[..., State]  # (first_observation)
     add: Callable[..., State]  # (state, transition ...)
     draw: Callable[..., Int[Array, "batch"]]  # (key, batch, added): slots to take
     take: Callable[..., Transition]  # (state, slots, like)
-    sample: Callable[..., Transition]  # (state, key, batch, like): drawn and taken
-    reach: Callable[..., Int[Array, "m"]]  # (slots, n): with the n - 1 after each
-    chain: Callable[..., Chain]  # (state, slots, n): n steps in a row from each
+    sample: Callable[..., Transition]  # (state, key, batch, like): `draw`, then `take`
+    reach: Callable[..., Int[Array, "m"]]  # (slots, n): each with the n - 1 slots after it
+    chain: Callable[..., Chain]  # (state, slots, n): n consecutive steps from each
     segment: Callable[..., Segment]  # (state, chain, like)
     look: Callable[..., Seen]  # (state, places, like): observations
     following: Callable[..., Int[Array, "n"]]  # (state, slots): the places of the next ones
-    newest: Callable[..., Int[Array, "n"]]  # (state, steps): places that so many adds will fill
+    newest: Callable[..., Int[Array, "n"]]  # (state, steps): places that the next steps will fill
 
 
 def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = None) -> Ring:
-    """The last `capacity` transitions. At most one in `time_limit` is a truncation.
+    """A ring of the last `capacity` transitions, of which at most one in `time_limit` is truncated.
 
-    Actions are indices, or vectors of so many `dimensions`.
+    Actions are indices, or vectors with `dimensions` entries.
     """
     indices = dimensions is None
     slots = capacity + 1  # the newest transition needs its next observation too
@@ -89,7 +89,7 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         final_observation: Seen,
         next_observation: Seen,
     ) -> State:
-        """One step: `next_observation` is where the agent acts next, after a reset if need be."""
+        """Add one step; the agent acts next on `next_observation`, after a reset if necessary."""
         i, before = state.added % slots, state.truncations
         state = state._replace(
             observations=_put(state.observations, (i + 1) % slots, _pack(next_observation)),
@@ -100,7 +100,7 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
             added=state.added + 1,
         )
         if finals:
-            j = before % finals  # overwritten until a truncation claims it
+            j = before % finals  # overwritten at every step until a truncation keeps it
             state = state._replace(
                 finals=_put(state.finals, j, _pack(final_observation)),
                 final=_put(state.final, i, jnp.where(truncated, j, -1)),
@@ -108,7 +108,7 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         return state
 
     def draw(key: PRNGKeyArray, batch: int, added: Int[Array, ""]) -> Int[Array, "batch"]:
-        """Uniformly, with replacement."""
+        """Draw slots uniformly, with replacement."""
         age = jax.random.randint(key, (batch,), 0, jnp.minimum(added, capacity))
         return (added - 1 - age) % slots
 
@@ -138,14 +138,14 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         )
 
     def sample(state: State, key: PRNGKeyArray, batch: int, like: Seen) -> Transition:
-        """`batch` transitions; `like` is an observation's shape."""
+        """Sample `batch` transitions; `like` is an observation's spec."""
         return take(state, draw(key, batch, state.added), like)
 
     def reach(i: Int[Array, "batch"], n: int) -> Int[Array, "m"]:
         return i if n == 1 else ((i[:, None] + jnp.arange(n)[None]) % slots).ravel()
 
     def chain(state: State, i: Int[Array, "batch"], n: int) -> Chain:
-        """What lies beyond the newest transition is an older one's: it comes after a cut."""
+        """The newest transition is a cut, as the slots after it hold older ones."""
         at = reach(i, n).reshape(-1, n)
         cut = state.terminated[at] | (at == (state.added - 1) % slots)
         if finals:
@@ -166,7 +166,7 @@ def make_ring(capacity: int, time_limit: int | None, dimensions: int | None = No
         )
 
     def newest(state: State, steps: int) -> Int[Array, "n"]:
-        """And the one before: a write of a single row would be fused, see `steps` of the loop."""
+        """Includes the place before them: XLA would fuse a write of a single row (see `steps`)."""
         stored = (state.added + jnp.arange(steps + 1)) % slots
         if not finals:
             return stored
@@ -184,17 +184,17 @@ def cache_target_values(
     like: Seen,
     largest: Callable[[Int[Array, ""]], Int[Array, ""]],
 ) -> Float[Array, "places A *N"]:
-    """The target network's values at both ends of the transitions that a period will draw.
+    """The target network's values at s and s' of the transitions that a period will draw.
 
-    Those of observations that are not stored yet, and where nothing will be drawn, are 0.
+    They are 0 for observations that are not stored yet or will not be drawn.
 
     Args:
-        ring: whose state it is.
-        state: at the period's start.
-        drawn: slots, for the whole period.
+        ring: the functions of the ring.
+        state: its state at the start of the period.
+        drawn: the slots drawn in the whole period.
         apply: the target network on a batch.
-        like: an observation.
-        largest: of a number over all cells, which leave the loop together.
+        like: an observation's spec.
+        largest: the maximum of a number over all cells, which leave the loop together.
     """
     wanted, count = distinct(jnp.append(drawn, ring.following(state, drawn)))
     places = sum(len(jax.tree.leaves(x)[0]) for x in (state.observations, state.finals))
@@ -210,7 +210,7 @@ def cache_target_values(
 
 
 def distinct(numbers: Int[Array, "n"]) -> tuple[Int[Array, "m"], Int[Array, ""]]:
-    """Each of the numbers once, then the largest again up to whole passes; how many there are."""
+    """Each number once, padded with the largest to whole passes; and the count without padding."""
     ordered = jnp.sort(numbers)
     first = jnp.append(True, ordered[1:] != ordered[:-1])
     place = jnp.cumsum(first) - 1
@@ -225,7 +225,7 @@ def _put(tree: Any, i: Int[Array, ""], value: Any) -> Any:
 
 
 def _pack(observation: Any) -> Any:
-    """An observation, or each part of a `Masked` one; so for the others here."""
+    """Packs bools into bits. A `Masked` observation is packed field by field."""
 
     def pack(x: Array) -> Array:
         return jnp.packbits(x.reshape(-1)) if x.dtype == jnp.bool_ else x
