@@ -1,1 +1,1 @@
-"""Everything that a run keeps on disk. No other room opens, writes or removes files of a run."""
+"""Everything that a run keeps on disk. No other package opens, writes or removes a run's files."""

@@ -1,7 +1,7 @@
-"""Checkpoints: everything that a run is, in files that cannot run code.
+"""Checkpoints: the complete state of a run, in files that cannot run code.
 
 A checkpoint is a folder with the arrays and a manifest. It is written under another name, synced
-and renamed: what bears the name `step-...` is whole. A damaged one is refused, whatever the damage.
+and renamed, so that a folder named `step-...` is complete. A damaged one is always refused.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from tsallax.storage.tensors import Digest, Spec
 
 SCHEMA = 2
 FOLDER, ARRAYS, MANIFEST = "checkpoints", "state.safetensors", "manifest.json"
-LONGEST = 1 << 20  # bytes of a manifest
-KEEP = 2  # checkpoints of a run
+LONGEST = 1 << 20  # most bytes of a manifest
+KEEP = 2  # number of checkpoints kept per run
 
 
 class Saved(NamedTuple):
-    """A checkpoint that was read."""
+    """The contents of a checkpoint."""
 
     step: int
     arrays: dict[str, np.ndarray]
@@ -35,9 +35,9 @@ class Saved(NamedTuple):
 def save(
     run: Directory, step: int, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
 ) -> None:
-    """Write a checkpoint into the run's folder, then drop all but the last ones.
+    """Write a checkpoint into the run's folder, then delete all but the last ones.
 
-    `about` is what else a resume needs to know; it must be JSON.
+    `about` is other information that is needed to resume; it must be JSON.
     """
     with run.subfolder(FOLDER, create=True) as root:
         _remove_leftovers(root)
@@ -47,7 +47,7 @@ def save(
             body = {"schema": SCHEMA, "step": step, "arrays": digest._asdict(), "about": about}
             new.write(MANIFEST, _manifest(body))
             new.sync()
-        if root.has(name):  # of a run that went back behind it
+        if root.has(name):  # the run has resumed from an earlier checkpoint
             _drop(root, name)
         root.rename(part, name)
         root.sync()
@@ -56,7 +56,7 @@ def save(
 
 
 def drop_after(run: Directory, step: int) -> None:
-    """Drop those that claim to be later: refused ones must not outlive what is saved next."""
+    """Delete checkpoints of later steps: refused ones must not outlive those saved next."""
     if run.has(FOLDER):
         with run.subfolder(FOLDER) as root:
             for name in _steps(root):
@@ -65,7 +65,7 @@ def drop_after(run: Directory, step: int) -> None:
 
 
 def drop_before(run: Directory, step: int) -> None:
-    """Drop all but the one of this step; without it, the whole folder."""
+    """Delete all checkpoints except that of this step; if it is missing, the whole folder."""
     if newest_first(run)[:1] != [f"step-{step:012d}"]:
         run.remove(FOLDER)
         return
@@ -75,7 +75,7 @@ def drop_before(run: Directory, step: int) -> None:
 
 
 def newest_first(run: Directory) -> list[str]:
-    """The names of a run's checkpoints."""
+    """The names of a run's checkpoints, newest first."""
     if not run.has(FOLDER):
         return []
     with run.subfolder(FOLDER) as root:
@@ -87,9 +87,9 @@ def newest(
     configs: Collection[str],
     expected: Callable[[dict[str, Any]], Mapping[str, Spec]],
 ) -> tuple[Saved | None, list[str]]:
-    """The newest one that is whole and of these configurations, and why newer ones were refused.
+    """The newest intact checkpoint of these configurations, and why newer ones were refused.
 
-    Refused ones are dropped.
+    Refused checkpoints are deleted.
     """
     saved, refused = None, []
     for name in newest_first(run):
@@ -108,7 +108,7 @@ def newest(
 
 
 def load(run: Directory, name: str, expected: Mapping[str, Spec]) -> Saved:
-    """A checkpoint with exactly the `expected` arrays; else a `ValueError` of one line."""
+    """Load a checkpoint with exactly the `expected` arrays, else raise a one-line `ValueError`."""
     body = read_manifest(run, name)
     try:
         with run.subfolder(FOLDER) as root, root.subfolder(name) as folder:
@@ -119,7 +119,7 @@ def load(run: Directory, name: str, expected: Mapping[str, Spec]) -> Saved:
 
 
 def read_manifest(run: Directory, name: str) -> dict[str, Any]:
-    """The manifest of a checkpoint, if it is what this version writes, byte for byte."""
+    """Read the manifest of a checkpoint; it must be what this version writes, byte for byte."""
     try:
         with run.subfolder(FOLDER) as root, root.subfolder(name) as folder:
             text = folder.read(MANIFEST, LONGEST)
@@ -147,7 +147,7 @@ def _is_body(body: Any) -> bool:
 
 
 def _is_of_run(about: dict[str, Any]) -> bool:
-    """Whether it has the shape of what `RunFolder.save_checkpoint` writes."""
+    """Returns whether it has the structure that `RunFolder.save_checkpoint` writes."""
     sizes, notes = about.get("sizes"), about.get("run")
     return (
         isinstance(about.get("config"), str)
@@ -160,7 +160,7 @@ def _is_of_run(about: dict[str, Any]) -> bool:
 
 
 def _manifest(body: Mapping[str, Any]) -> bytes:
-    """The body with its own sha256, in the one form that is accepted."""
+    """The body with its sha256, in the only form that is accepted."""
     inner = json.dumps(body, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(inner.encode()).hexdigest()
     return f'{{"body":{inner},"sha256":"{digest}"}}\n'.encode()
@@ -171,13 +171,13 @@ def _steps(root: Directory) -> list[str]:
 
 
 def _drop(root: Directory, name: str) -> None:
-    """Under another name first, so that a half-deleted checkpoint is none."""
+    """Rename, then delete, so that a partly deleted checkpoint does not count as one."""
     root.rename(name, f".old-{name}")
     root.remove(f".old-{name}")
 
 
 def _remove_leftovers(root: Directory) -> None:
-    """Remove what an interrupted save left."""
+    """Remove what an interrupted save left behind."""
     for name in root.names():
         if re.fullmatch(r"\.(part|old)-.*", name):
             root.remove(name)

@@ -1,10 +1,10 @@
-"""A folder that was named, and the files in it: the only place that opens, writes or removes them.
+"""Access to a folder and its files: the only module that opens, writes or removes them.
 
 The folder is held open, and its entries are reached through its descriptor. An entry is opened only
 if it is a regular file or, for a subfolder, a folder: never through a symbolic link, never a pipe
-or a device, and for writing no file that has a second name (a hard link). So whatever a folder from
-a stranger contains, nothing outside it is written or removed, nor read by way of a link. A system
-without such descriptors (Windows) checks each entry by its path instead.
+or a device, and for writing no file with a second name (a hard link). So whatever an untrusted
+folder contains, nothing outside it is written or removed, nor read through a link. On a system
+without such descriptors (Windows) each entry is checked by its path instead.
 
 A folder can be locked, for one process at a time.
 """
@@ -28,17 +28,17 @@ except ImportError:
 
 BY_DESCRIPTOR = {os.open, os.mkdir, os.rename, os.stat, os.unlink} <= os.supports_dir_fd
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe must not wait for its other end
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe must not block
 BINARY = getattr(os, "O_BINARY", 0)
-LOCK = ".lock"  # a file of its own, where a folder cannot be locked itself
+LOCK = ".lock"  # the file that is locked where a folder cannot be (Windows)
 
 
 class Directory:
     """The entries of one folder, by their names.
 
     Args:
-        path: the folder. It may itself be a link: it is what the user named.
-        create: make it, and its parents, if it is not there.
+        path: the folder. It may itself be a link, as the user has named it.
+        create: make it and its parents if they do not exist.
         parent: the open folder that contains it, for a subfolder.
     """
 
@@ -54,7 +54,7 @@ class Directory:
         if parent and not stat.S_ISDIR(parent._status(path.name).st_mode):
             raise ValueError(f"{path.name} is not a folder")
         self.descriptor = -1
-        self.lock_file: FileIO | None = None  # where a folder cannot be locked itself
+        self.lock_file: FileIO | None = None  # used where a folder cannot be locked itself
         if BY_DESCRIPTOR:
             no_link = NO_LINK if parent else 0
             self.descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | no_link, **at)
@@ -79,7 +79,7 @@ class Directory:
         return sorted(os.listdir(place))  # noqa: PTH208 (Path has no descriptors)
 
     def has(self, name: str) -> bool:
-        """Whether there is an entry of this name, of whatever kind."""
+        """Returns whether there is an entry of this name, of any type."""
         try:
             self._status(name)
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Directory:
         return True
 
     def subfolder(self, name: str, create: bool = False) -> "Directory":
-        """A folder inside this one, never one that a link points to."""
+        """Open a folder inside this one; a link to a folder is refused."""
         return Directory(self.path / plain_name(name), create, self)
 
     def open(self, name: str) -> FileIO:
@@ -95,33 +95,33 @@ class Directory:
         return self._open(name, os.O_RDONLY, "rb")
 
     def read(self, name: str, limit: int) -> bytes:
-        """The bytes of a regular file, which must be at most `limit`."""
+        """Read a regular file, which must have at most `limit` bytes."""
         with self.open(name) as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise ValueError(f"{name} has {size:,} bytes; at most {limit:,} are read")
-            return file.read(size)  # a buffer of so many bytes is allocated
+            return file.read(size)  # allocates a buffer of this size
 
     def create(self, name: str) -> FileIO:
         """Open a new file for writing; it must not exist."""
         return self._open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, "wb")
 
     def open_or_create(self, name: str) -> FileIO:
-        """Open a file for reading and writing; it is created if it is not there."""
+        """Open a file for reading and writing; it is created if it does not exist."""
         return self._open(name, os.O_RDWR | os.O_CREAT, "r+b")
 
     def append(self, name: str, data: bytes) -> None:
-        """Write at the end of a file, which is created if it is not there."""
+        """Append to a file, which is created if it does not exist."""
         with self.open_to_append(name) as file:
             write_all(file, data)
 
     def open_to_append(self, name: str) -> FileIO:
-        """Open a file for writing at its end; it is created if it is not there."""
+        """Open a file for appending; it is created if it does not exist."""
         return self._open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, "ab")
 
     @contextlib.contextmanager
     def replacing(self, name: str) -> Iterator[FileIO]:
-        """A new file that takes this name, once it is whole and on the disk."""
+        """A new file that replaces the old one once it is complete and synced to disk."""
         part = f"{plain_name(name)}.part"
         self.remove(part)
         with self.create(part) as file:
@@ -130,12 +130,12 @@ class Directory:
         self.rename(part, name)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file so that a reader finds the old one or the new one, nothing in between."""
+        """Write a file atomically: a reader finds either the old or the new one."""
         with self.replacing(name) as file:
             write_all(file, data)
 
     def size(self, name: str) -> int:
-        """Bytes of a regular file."""
+        """The size of a regular file in bytes."""
         found = self._status(name)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError(f"{name} is not a regular file")
@@ -146,7 +146,7 @@ class Directory:
             os.ftruncate(file.fileno(), size)
 
     def sync(self, *names: str) -> None:
-        """Wait until these files are on the disk, or without a name the folder itself."""
+        """Sync these files to disk; without a name, the folder itself."""
         for name in names:
             # A file without write access cannot be synced on every system.
             with self._open(name, os.O_RDWR, "r+b") as file:
@@ -162,7 +162,7 @@ class Directory:
             (self.path / old).replace(self.path / new)
 
     def remove(self, name: str) -> None:
-        """Delete an entry if it is there; of a link the link itself, of a folder all of it."""
+        """Delete an entry if it exists, a folder with its contents; never follow a link."""
         if not self.has(name):
             return
         place, at = self._at(name)
@@ -174,7 +174,7 @@ class Directory:
             shutil.rmtree(self.path / name)
 
     def _at(self, name: str) -> tuple[tuple[str | Path], dict[str, int]]:
-        """The arguments that name an entry for a function of `os`."""
+        """The arguments that identify an entry in a function of `os`."""
         if BY_DESCRIPTOR:
             return (plain_name(name),), {"dir_fd": self.descriptor}
         return (self.path / plain_name(name),), {}
@@ -205,14 +205,14 @@ class Directory:
 
 
 def write_all(file: FileIO, data: bytes | memoryview) -> None:
-    """Write all of the bytes: one call may write only a part."""
+    """Write all bytes, as one call of `write` may write only a part."""
     view = memoryview(data)
     while len(view):
         view = view[file.write(view) :]
 
 
 def read_named(path: Path, limit: int) -> str:
-    """The text of a file that the user named: it may be a link, but must be regular and bounded."""
+    """Read a file named by the user: it may be a link, but must be regular and bounded in size."""
     try:
         real = path.resolve()
     except RuntimeError:  # before Python 3.13
@@ -225,7 +225,7 @@ def read_named(path: Path, limit: int) -> str:
 
 
 def open_below(root: Path, *names: str) -> Directory:
-    """A folder below one that the user named, made if it is not there; no link on the way."""
+    """Open a folder below one named by the user, made if necessary; links below it are refused."""
     folder = Directory(root, create=True)
     for name in names:
         with folder:
@@ -234,22 +234,22 @@ def open_below(root: Path, *names: str) -> Directory:
 
 
 def plain_name(name: str) -> str:
-    """A name that cannot leave the folder."""
+    """Returns `name`; refuses one that could refer to something outside the folder."""
     if not name or name in (".", "..") or Path(name).name != name or "\0" in name:
         raise ValueError(f"{name!r} is not the name of a file")
     return name
 
 
 class BusyError(FileExistsError):
-    """Another process has the folder."""
+    """Another process has locked the folder."""
 
 
 def lock(folder: Directory) -> None:
-    """Take the folder for this process, until the folder is closed or the process ends or dies.
+    """Lock the folder for this process, until the folder is closed or the process ends.
 
-    What is locked is the open folder itself, the one that is written to: if another process removes
-    it and makes a new one of the same name, the two do not meet. Windows locks a file in it, and a
-    system that has neither kind of lock goes without.
+    The lock is on the open folder itself, to which is written: if another process removes it and
+    makes a new one of the same name, the two do not conflict. On Windows a file in it is locked; a
+    system with neither kind of lock has no locking.
     """
     try:
         if fcntl is not None:
@@ -264,7 +264,7 @@ def lock(folder: Directory) -> None:
 
 
 def is_unlocked(folder: Directory) -> bool:
-    """Whether no process has the folder. The lock is dropped again at once."""
+    """Returns whether no process has locked the folder. The lock is released at once."""
     try:
         lock(folder)
     except BusyError:

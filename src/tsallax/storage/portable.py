@@ -1,7 +1,7 @@
-"""The files of a run's folder that travel to other machines: plain data, each of bounded size.
+"""The files of a run folder that are copied to other machines: plain data, each of bounded size.
 
-Checkpoints and logs stay where they are. What comes from a stranger is believed only as far as it
-agrees with itself: the weights with their sha256 in `run.json`, the tables with their headers.
+Checkpoints and logs are not copied. Untrusted folders are checked for consistency only: the weights
+against their sha256 in `run.json`, the tables against their headers.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from tsallax.storage.tensors import CHUNK, Digest
 
 ARRAYS = (WEIGHTS, BEST, INITIAL)
 CLIPS = ("play.mp4", "play.gif")
-# In the order in which they are written: a folder without `run.json` is no run's.
+# In the order of writing: `run.json`, which makes a folder that of a run, comes last.
 LIMITS = {
     **dict.fromkeys(ARRAYS, 1 << 31),
     **dict.fromkeys((METRICS, TIMING), LARGEST),
     **dict.fromkeys((CURVES, *CLIPS), 1 << 28),
     RUN: LONGEST,
-}  # the most bytes of each
+}  # the largest size of each in bytes
 
 
 def check_size(name: str, size: int) -> None:
@@ -39,14 +39,14 @@ def check_size(name: str, size: int) -> None:
 
 
 def read_portable(path: Path) -> dict[str, bytes]:
-    """The files of a run's folder that travel, if they are whole."""
+    """Read the portable files of a run folder, if they are intact."""
     check_whole(path)
     with Directory(path) as folder:
         return {name: folder.read(name, most) for name, most in LIMITS.items() if folder.has(name)}
 
 
 def check_whole(path: Path) -> About:
-    """Refuse a folder that is unfinished, or whose files are not those of its `run.json`."""
+    """Refuse a folder that is unfinished, or whose files do not match its `run.json`."""
     about = read_about(path)
     if about.status not in ("done", "stopped"):
         raise ValueError(f"{path} is no finished run: it is {about.status}")

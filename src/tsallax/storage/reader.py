@@ -1,4 +1,4 @@
-"""The arrays of a file read back, strictly: nothing but what is expected, to the last byte."""
+"""A strict reader of arrays: a file must be exactly what is expected, to the last byte."""
 
 import hashlib
 import json
@@ -19,9 +19,9 @@ LONGEST_HEADER = 1 << 24  # bytes
 def read(
     folder: Directory, name: str, expected: Mapping[str, Spec], wanted: Digest
 ) -> dict[str, np.ndarray]:
-    """The arrays of a file that is exactly what is `expected`; else a `ValueError`.
+    """Read the arrays of a file, which must be exactly as `expected`, else raise `ValueError`.
 
-    Nothing is allocated before the file's own size agrees.
+    Nothing is allocated before the size of the file has been checked.
     """
     start = header(expected)
     size = len(start) + sum(spec.nbytes for spec in expected.values())
@@ -46,7 +46,7 @@ def read(
 
 
 def array_shapes(folder: Directory, name: str) -> dict[str, tuple[int, ...]]:
-    """What a file says that it holds, to be compared: `read` believes none of it."""
+    """The shapes in a file's own header, for error messages; `read` does not rely on them."""
     with folder.open(name) as file:
         length = int.from_bytes(file.read(8), "little")
         try:
@@ -59,7 +59,7 @@ def array_shapes(folder: Directory, name: str) -> dict[str, tuple[int, ...]]:
 
 
 def unflatten(like: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """The tree again, in buffers of its own, which may be donated."""
+    """Restore the tree, in new buffers, which may be donated."""
     leaves, tree = jax.tree.flatten_with_path(like)
     found = []
     for at, leaf in leaves:

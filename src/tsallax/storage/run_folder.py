@@ -1,6 +1,6 @@
-"""A run's folder: what it was asked to do, what it measured, what it learned.
+"""The folder of a run: its configuration, metrics and weights.
 
-The configuration is plain JSON here; what its fields mean is the business of `tsallax.training`.
+The configuration is plain JSON here; `tsallax.training` interprets its fields.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ from tsallax.storage.tables import METRICS, TIMING, append_rows
 from tsallax.storage.tensors import Spec
 
 SCHEMA, READABLE = 3, (2, 3)
-LONGEST = 1 << 24  # bytes of a run.json
+LONGEST = 1 << 24  # most bytes of a run.json
 STATUS = ("running", "done", "stopped", "failed")
 RUN, CURVES = "run.json", "curves.png"
 WEIGHTS, BEST, INITIAL = "weights.safetensors", "best.safetensors", "initial.safetensors"
 
 
 class About(NamedTuple):
-    """What `run.json` says, of a schema that this version reads."""
+    """The contents of a `run.json` with a schema that this version reads."""
 
     schema: int
     status: str
@@ -39,17 +39,17 @@ class About(NamedTuple):
 
 
 class RunFolder:
-    """Written as the run goes on. `run.json` says `done` only when all the rest is there.
+    """Writes the folder during the run. `run.json` has the status `done` only once all is written.
 
-    One process at a time: the system drops the lock of one that died.
+    Only one process can have it open; the system releases the lock of a process that died.
 
     Args:
         path: the folder; new or empty, unless it is to be resumed.
-        config: as JSON has it.
+        config: the configuration as JSON.
         cells: seed and numbers of each cell.
         columns: the names of the metrics.
         varied: the numbers that differ between the cells.
-        resume: continue in a folder that holds this very run, unfinished.
+        resume: continue in a folder of the same, unfinished run.
     """
 
     def __init__(
@@ -93,21 +93,21 @@ class RunFolder:
                 **{name: version(name) for name in packages},
             },
         }
-        if resume:  # the weights of where it was stopped are still there, and the best ones
+        if resume:  # the last and best weights from before the stop are still in the folder
             old = read_about(self.path).everything
             kept = ("files", "best", "extended", "initial")
             about |= {name: old[name] for name in kept if name in old}
         return about
 
     def restart(self) -> None:
-        """Begin with empty tables."""
+        """Start with empty tables."""
         for name in (METRICS, TIMING):
             self.folder.remove(name)
         append_rows(self.folder, METRICS, [["seed", *self.varied, *self.columns, "eval_return"]])
         append_rows(self.folder, TIMING, [["step", "seconds", "steps_per_second"]])
 
     def add_metrics(self, metrics: Sequence[Any], evaluation: np.ndarray | None) -> None:
-        """One row per cell: tidy, so that `pandas.read_csv` is all it takes."""
+        """Add one row per cell, in tidy form for `pandas.read_csv`."""
         rows = []
         for i, cell in enumerate(self.cells):
             values = [str(np.asarray(x)[i]) for x in metrics]
@@ -116,11 +116,11 @@ class RunFolder:
         append_rows(self.folder, METRICS, rows)
 
     def add_timing(self, step: int, seconds: float, speed: float) -> None:
-        """Apart from the metrics, which are equal to the bit when a run is repeated."""
+        """Kept separate from the metrics, which are bitwise equal when a run is repeated."""
         append_rows(self.folder, TIMING, [[step, f"{seconds:.3f}", f"{speed:.1f}"]])
 
     def add_failures(self, failures: Mapping[int, str]) -> None:
-        """Note the cells whose environment failed, and how, in `run.json`."""
+        """Record the cells whose environment failed, and the errors, in `run.json`."""
         if failures:
             self.about["stopped"] = {str(cell): why for cell, why in failures.items()}
             self._write_about()
@@ -128,7 +128,7 @@ class RunFolder:
     def save_checkpoint(
         self, step: int, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]
     ) -> None:
-        """Save everything, so that the run can be resumed from here."""
+        """Save the complete state, so that the run can be resumed from here."""
         sizes = {name: self.folder.size(name) for name in (METRICS, TIMING)}
         self.folder.sync(*sizes)
         about = {"run": dict(notes), "sizes": sizes, "config": digest_of(self.config)}
@@ -137,9 +137,9 @@ class RunFolder:
     def last_checkpoint(
         self, expected: Callable[[dict[str, Any]], Mapping[str, Spec]]
     ) -> tuple[checkpoint.Saved | None, list[str]]:
-        """The newest checkpoint that is whole and of this run, and why newer ones were refused.
+        """The newest intact checkpoint of this run, and why newer ones were refused.
 
-        The tables are cut back to what they were then, and refused checkpoints are dropped.
+        The tables are truncated to their state at that time, and refused checkpoints deleted.
         """
         saved, refused = checkpoint.newest(self.folder, digests_of(self.about), expected)
         if saved is None:
@@ -155,17 +155,17 @@ class RunFolder:
             self.folder.truncate(name, sizes[name])
 
     def save_weights(self, params: Any) -> None:
-        """Save the weights; `run.json` will say what they are, byte for byte."""
+        """Save the weights, and their digest in `run.json`."""
         self._save(WEIGHTS, params)
 
     def save_best(self, params: Any, returns: Sequence[float], steps: Sequence[int]) -> None:
-        """Save the weights of each cell's best evaluation, what it returned, and when it was."""
+        """Save the weights of each cell's best evaluation, with its return and step."""
         self._save(BEST, params)
         self.about["best"] = {"return": list(returns), "step": list(steps)}
         self._write_about()
 
     def save_initial(self, params: Any, source: Mapping[str, Any]) -> None:
-        """Save the weights that the run starts from, and where they come from."""
+        """Save the weights that the run starts from, and their source."""
         self._save(INITIAL, params)
         self.about["initial"] = dict(source)
         self._write_about()
@@ -175,15 +175,14 @@ class RunFolder:
         self.about["files"] = {**self.about.get("files", {}), name: digest._asdict()}
 
     def write(self, name: str, data: bytes) -> None:
-        """Put another file into the folder, such as a picture."""
+        """Write another file into the folder, such as a picture."""
         self.folder.write(name, data)
 
     def close(self, status: str, keep: Callable[[], int] = lambda: -1) -> None:
-        """Say how the run ended.
+        """Record how the run ended.
 
-        If it is done, `keep` then saves its last state, or not, and returns the step: of the
-        checkpoints only that one stays. A run that is not done must not have it: resumed, it would
-        have nothing left to do.
+        If it is done, `keep` then may save its last state, and returns the step: only that
+        checkpoint is kept. A run that is not done must not have it, as it would resume at the end.
         """
         try:
             self.about["status"] = status
@@ -193,7 +192,7 @@ class RunFolder:
             if status == "done":
                 self.folder.sync()
                 kept = keep()
-                with contextlib.suppress(OSError):  # of no use any more, and no harm
+                with contextlib.suppress(OSError):  # no longer needed, and harmless
                     checkpoint.drop_before(self.folder, kept)
         finally:
             self.folder.close()
@@ -207,19 +206,19 @@ def write_about(folder: Directory, about: Mapping[str, Any]) -> None:
 
 
 def check_free(path: Path) -> None:
-    """Refuse what is there, unless it is empty, or left by a run that could not write a file."""
+    """Refuse an existing path, unless it is a folder without files except a partial `run.json`."""
     free = path.is_dir() and {found.name for found in path.iterdir()} <= {f"{RUN}.part"}
     if path.exists() and not free:
         raise FileExistsError(f"{path} is not empty: choose another folder, or remove it")
 
 
 def digest_of(config: Mapping[str, Any]) -> str:
-    """A name for a configuration: equal for equal ones, whatever the order of their fields."""
+    """A hash of a configuration that does not depend on the order of its fields."""
     return hashlib.sha256(json.dumps(plain(config), sort_keys=True).encode()).hexdigest()
 
 
 def digests_of(about: Mapping[str, Any]) -> set[str]:
-    """Those of a run's configuration, and of the shorter ones that it extends."""
+    """The digests of a run's configuration, and of the shorter ones that it extends."""
     earlier = about.get("extended", [])
     earlier = earlier if isinstance(earlier, list) else []
     known = {str(one.get("config")) for one in earlier if isinstance(one, dict)}
@@ -231,7 +230,7 @@ def extend(
     config: Mapping[str, Any],
     expected: Callable[[dict[str, Any]], Mapping[str, Spec]],
 ) -> None:
-    """Make the run of a folder a longer one, which is then resumed from its last checkpoint."""
+    """Extend the run of a folder to a longer one, which then resumes from its last checkpoint."""
     with Directory(path) as folder:
         lock(folder)
         about = read_about(path).everything
@@ -245,7 +244,7 @@ def extend(
 
 
 def status(path: Path, config: Mapping[str, Any]) -> str | None:
-    """How far this very run is, if the folder holds it."""
+    """The status of this run if the folder holds it, else None."""
     try:
         about = read_about(path)
     except (ValueError, OSError):
@@ -255,7 +254,7 @@ def status(path: Path, config: Mapping[str, Any]) -> str | None:
 
 
 def read_about(path: Path) -> About:
-    """`run.json`: of a schema that is read here and with a status, the rest unchecked."""
+    """Read `run.json`; only its schema and status are checked."""
     if not path.is_dir():
         raise FileNotFoundError(f"there is no folder {path}")
     with Directory(path) as folder:
@@ -288,7 +287,7 @@ def _without_duplicates(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """JSON has no infinity: it is written as a word that `float` reads."""
+    """Converts to plain JSON, with infinity and NaN as strings that `float` reads."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Tables of numbers as CSV: one writer, one strict reader, both row by row.
 
-A table is read only from a regular file of bounded size. Its last line counts only if it ends: the
-run may be writing it at this moment.
+A table is read only from a regular file of bounded size. An incomplete last line is ignored, as the
+run may be writing it.
 """
 
 import contextlib
@@ -18,17 +18,17 @@ from jaxtyping import Float, Int
 from tsallax.storage.files import Directory
 
 METRICS, TIMING = "metrics.csv", "timing.csv"
-LARGEST = 1 << 28  # bytes of a table
-LONGEST = 1 << 16  # characters of a line
-HUGE = 1e100  # beyond any float32: damage, or as good as infinite
+LARGEST = 1 << 28  # most bytes of a table
+LONGEST = 1 << 16  # most characters of a line
+HUGE = 1e100  # beyond float32: such a number is damaged, or counts as infinite
 
 
 class Rows:
-    """The rows of an open table as text, without those that do not fit its header."""
+    """The rows of an open table as text, without those that do not match its header."""
 
     def __init__(self, file: BinaryIO, name: str):
         self.file, self.name = file, name
-        self.bad = 0  # rows that were left out, known when all were read
+        self.bad = 0  # number of rows left out, final once all are read
         self.rows = csv.reader(self._lines())
         self.names = self._next() or []
 
@@ -56,7 +56,7 @@ class Rows:
 
 
 class CellMetrics(NamedTuple):
-    """One seed with its numbers, as measured: the rows of one cell of a run."""
+    """The metrics of one cell of a run: one seed with its numbers."""
 
     seed: int
     numbers: dict[str, float]  # the hyper-parameters that differ between the cells
@@ -71,7 +71,7 @@ def append_rows(folder: Directory, name: str, rows: Iterable[Iterable[Any]]) -> 
 
 
 def write_rows(folder: Directory, name: str, rows: Iterable[Iterable[Any]]) -> int:
-    """Write a whole table at once; return how many rows it has without the header."""
+    """Write a whole table at once; returns the number of rows without the header."""
     count = -1
     with folder.replacing(name) as file:
         text = io.TextIOWrapper(io.BufferedWriter(file), "utf-8", newline="")
@@ -80,13 +80,13 @@ def write_rows(folder: Directory, name: str, rows: Iterable[Iterable[Any]]) -> i
             writer.writerow(row)
             count += 1
         text.flush()
-        text.detach().detach()  # the file stays open: it has to be synced
+        text.detach().detach()  # leaves the file open, as it must still be synced
     return count
 
 
 @contextlib.contextmanager
 def open_rows(folder: Directory, name: str, needed: Iterable[str] = ()) -> Iterator[Rows]:
-    """The rows of a table, which must have the `needed` columns."""
+    """Open the rows of a table, which must have the `needed` columns."""
     with folder.open(name) as raw, io.BufferedReader(raw) as file:
         size = os.fstat(raw.fileno()).st_size
         if size > LARGEST:
@@ -102,10 +102,10 @@ def open_rows(folder: Directory, name: str, needed: Iterable[str] = ()) -> Itera
 def read_metrics(
     folder: Directory, needed: Sequence[str] = ("seed", "step")
 ) -> tuple[list[CellMetrics], int]:
-    """The metrics of a run by its cells, and how many rows could not be used.
+    """Read the metrics of a run by its cells, and the number of rows that could not be used.
 
-    The columns before `step` say which cell a row belongs to. A row whose step is no whole number
-    is left out; of two rows for one step the later counts.
+    The columns before `step` identify the cell of a row. Rows whose step is not an integer are left
+    out; of two rows for the same step the later one counts.
     """
     with open_rows(folder, METRICS, {"seed", "step", *needed}) as table:
         at, seed = table.names.index("step"), table.names.index("seed")
@@ -124,7 +124,7 @@ def read_metrics(
 
 
 def _cell(names: list[str], key: tuple[float, ...], values: "array[float]") -> CellMetrics:
-    rows = np.frombuffer(values).reshape(-1, len(names))[::-1]  # not copied: it may be large
+    rows = np.frombuffer(values).reshape(-1, len(names))[::-1]  # without a copy: may be large
     steps, last = np.unique(rows[:, names.index("step")], return_index=True)
     columns = {name: rows[last, i] for i, name in enumerate(names)}
     labels = dict(zip(names, key, strict=False))
@@ -132,7 +132,7 @@ def _cell(names: list[str], key: tuple[float, ...], values: "array[float]") -> C
 
 
 def read_timing(folder: Directory) -> list[tuple[int, float, float]]:
-    """Step, seconds and environment steps per second after each period; empty if there is none."""
+    """Step, seconds and environment steps per second of each period; empty without a table."""
     columns = ("step", "seconds", "steps_per_second")
     try:
         with open_rows(folder, TIMING, columns) as table:
@@ -144,7 +144,7 @@ def read_timing(folder: Directory) -> list[tuple[int, float, float]]:
 
 
 def _label(text: str) -> float:
-    """A number that names a cell, which may be infinite: q = inf is the greedy policy."""
+    """A number that identifies a cell; it may be infinite, as q = inf is the greedy policy."""
     try:
         return float(text)
     except ValueError:
@@ -152,7 +152,7 @@ def _label(text: str) -> float:
 
 
 def number(text: str) -> float:
-    """NaN if it is empty, infinite, or no number."""
+    """The number in `text`; NaN if it is empty, infinite, or not a number."""
     try:
         value = float(text) if text else np.nan
     except ValueError:

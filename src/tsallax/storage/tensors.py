@@ -1,8 +1,8 @@
-"""Arrays in one file, in the safetensors format. `reader` reads them back.
+"""Writes arrays to one file in the safetensors format. `reader` reads them.
 
-The library copies every array to write it and cannot say that what it read was all there was. Here
-the bytes go straight from and to the arrays, with their sha256 on the way, and only a file whose
-header is the expected one, byte for byte, is read at all.
+The safetensors library copies every array to write it, and cannot check that it has read the whole
+file. Here bytes are written and read without a copy, while their sha256 is computed, and a file is
+read only if its header is the expected one, byte for byte.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ CHUNK = 1 << 24
 
 
 class Spec(NamedTuple):
-    """What is known of an array before it is read."""
+    """The shape and dtype that an array must have to be read."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -41,14 +41,14 @@ class Digest(NamedTuple):
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:
-    """The leaves of a tree by their paths; random keys as the numbers they are made of."""
+    """The leaves of a tree by their paths; random keys are converted to their key data."""
     leaves, _ = jax.tree.flatten_with_path(tree)
     plain = ((at, jax.random.key_data(x) if is_key(x) else x) for at, x in leaves)
     return {jax.tree_util.keystr(at): np.asarray(x, order="C") for at, x in plain}
 
 
 def specs_of(tree: Any) -> dict[str, Spec]:
-    """What `flatten` would give, from shapes alone."""
+    """The specs of what `flatten` would return, from shapes alone."""
     plain = jax.eval_shape(
         lambda tree: jax.tree.map(lambda x: jax.random.key_data(x) if is_key(x) else x, tree), tree
     )
@@ -61,7 +61,7 @@ def is_key(leaf: Any) -> bool:
 
 
 def header(expected: Mapping[str, Spec]) -> bytes:
-    """The file's first bytes: eight for a length, then names, types, shapes and places as JSON."""
+    """The file's header: its length in 8 bytes, then names, dtypes, shapes and offsets as JSON."""
     table, at = {}, 0
     for name, spec in sorted(expected.items()):
         kind = DTYPES.get(np.dtype(spec.dtype).name)
@@ -76,7 +76,7 @@ def header(expected: Mapping[str, Spec]) -> bytes:
 
 
 def write(folder: Directory, name: str, arrays: Mapping[str, np.ndarray]) -> Digest:
-    """Write a file; it is on the disk when this returns."""
+    """Write a file and sync it to disk."""
     digest, size = hashlib.sha256(), 0
     specs = {key: Spec(x.shape, x.dtype) for key, x in arrays.items()}
     with folder.replacing(name) as file:
@@ -89,6 +89,6 @@ def write(folder: Directory, name: str, arrays: Mapping[str, np.ndarray]) -> Dig
 
 
 def chunks(part: bytes | np.ndarray) -> list[memoryview]:
-    """The bytes of an array, in place."""
+    """Views of the bytes of an array, in chunks."""
     view = memoryview(part) if isinstance(part, bytes) else part.reshape(-1).view(np.uint8).data
     return [view[i : i + CHUNK] for i in range(0, len(view), CHUNK)]

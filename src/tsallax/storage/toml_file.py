@@ -1,4 +1,4 @@
-"""Files of options that a user names, in TOML: studies, presets, search spaces."""
+"""Reads a user's TOML files: studies, presets, search spaces."""
 
 import tomllib
 from pathlib import Path
@@ -10,12 +10,12 @@ LARGEST = 1 << 20  # bytes
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table of a file; one line says what is wrong with it."""
+    """Read the table of a file; errors are one line."""
     return parse_toml(read_named(path, LARGEST), str(path))
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """The same of a text, which is called `name`."""
+    """Parse a text; `name` stands for it in errors."""
     try:
         return tomllib.loads(text)
     except ValueError as error:
