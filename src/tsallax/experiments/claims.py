@@ -1,6 +1,6 @@
-"""The paper's claims C1 to C14: what each says, under each of its readings.
+"""The paper's claims C1 to C14, under each of their readings.
 
-One reading of each claim is *primary*: the one that the text itself suggests. It is written into
+One reading of each claim is *primary*: the one that the text itself suggests. It is registered in
 the table [primary] of the study's file before the study is run. The others are exploratory.
 """
 
@@ -163,7 +163,7 @@ def _ordered(x: Three) -> list[Sentence]:
 
 
 def _only_tal_solves(x: Three) -> list[Sentence]:
-    """The text says that the others fail to solve the task, not that they learn nothing."""
+    """The text states that the others fail to solve the task, not that they learn nothing."""
     return [below(x.tsallis, SOLVED), below(x.munchausen, SOLVED), *_tal_is_best(x)]
 
 
@@ -205,6 +205,6 @@ CLAIMS = (
 
 @cache
 def primary_readings() -> dict[str, str]:
-    """The primary reading of each claim, as the files of the studies name it."""
+    """The primary reading of each claim, from the files of the studies."""
     every = (study.load(name).primary for name in study.names())
     return {claim: reading for primary in every for claim, reading in primary.items()}

@@ -1,7 +1,7 @@
-"""The executor of a Ray cluster: a job is a task. All nodes must share the folder of the runs.
+"""The executor for a Ray cluster: a job is a task. All nodes must share the folder of the runs.
 
-Ray does not retry: a job that was lost comes back as lost, and the sweep starts it again, from
-its last checkpoint.
+Ray does not retry: a lost job is reported as lost, and the sweep starts it again from its last
+checkpoint.
 """
 
 import contextlib
@@ -16,20 +16,20 @@ from tsallax.spelling import install
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import to_json
 
-# A cluster started here. It listens on the loopback alone, and has a small object store: a job is a
-# line of JSON.
+# Options of a cluster started here. It listens on loopback only, and has a small object store, as a
+# job is one line of JSON.
 OWN = {"address": "local", "object_store_memory": 100 << 20, "include_dashboard": False}
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # so called; Linux has it, too
-ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, and the bits of a local sweep
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # despite its name, also on Linux
+ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, so results equal a local sweep's bitwise
 
 
 class Ray:
     """Tasks on a cluster.
 
     Args:
-        workers: how many at a time, at most; one per CPU of the cluster by default.
-        address: of the cluster; by default one is started here and ended with the sweep.
-        gpus: of each task.
+        workers: most tasks at a time; by default one per CPU of the cluster.
+        address: address of the cluster; by default one is started here and ended with the sweep.
+        gpus: GPUs per task.
     """
 
     def __init__(self, workers: int = 0, address: str = "", gpus: float = 0.0):
@@ -55,7 +55,7 @@ class Ray:
 
     @property
     def slots(self) -> int:
-        """As many as the cluster has room for now: nodes come and go."""
+        """The number of tasks that the cluster has room for now, as nodes may come and go."""
         if not self.ray.is_initialized():
             return 0
         there = self.ray.cluster_resources()
@@ -86,7 +86,7 @@ class Ray:
         return read_answer(job, found)
 
     def close(self) -> None:
-        """Each task saves a checkpoint and ends; so does a cluster that was started here."""
+        """End the tasks, each of which saves a checkpoint, and a cluster that was started here."""
         for ref in self.under_way:
             with contextlib.suppress(self.ray.exceptions.RayError):
                 self.ray.cancel(ref, force=False)

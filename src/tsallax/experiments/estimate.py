@@ -1,4 +1,4 @@
-"""How long jobs will take on this machine: their updates' operations at its matmul rate."""
+"""Estimates the duration of jobs on this machine: operations per update at its matmul rate."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,12 +15,12 @@ from tsallax.training.build import make_run, shape_of
 from tsallax.training.config import Config
 from tsallax.types import Transition
 
-SECONDS = 0.3  # of measuring
+SECONDS = 0.3  # duration of the measurement
 SIZE = 512
 
 
 def core_hours(jobs: Iterable[Job]) -> float:
-    """Core hours of all jobs together, without emulators and compilation."""
+    """Total core hours of all jobs, excluding emulators and compilation."""
     costs: dict[Config, float] = {}
     total = 0.0
     for job in jobs:
@@ -32,7 +32,7 @@ def core_hours(jobs: Iterable[Job]) -> float:
 
 
 def operations(config: Config) -> float:
-    """Operations of the network per environment step, as XLA counts them before it compiles."""
+    """Operations of the network per environment step, as XLA counts them before compilation."""
     run = make_run(replace(config, seeds=1))
     agent = jax.eval_shape(run.agent.init, jax.random.key(0))
     hp = jax.tree.map(lambda n: jax.ShapeDtypeStruct(n.shape[1:], n.dtype), run.hp)
@@ -69,7 +69,7 @@ def _flops(function: Callable[..., Any], *arguments: Any) -> float:
 
 
 def matmul_rate() -> float:
-    """Operations per second of one core in float32, by processor time: the machine may be busy."""
+    """float32 operations per second of one core, by processor time, as the machine may be busy."""
     a, b = jnp.ones((SIZE, SIZE)), jnp.eye(SIZE)
     product = jax.jit(lambda a, b: a @ b)
     product(a, b).block_until_ready()

@@ -1,8 +1,8 @@
 """The evidence for a claim: final scores of settings, from the tables of one or more scales.
 
 A score is the mean return over the last fifth of a run, on a scale that is the same for every
-study: 0 is random play, measured by the study `random`, and 1 is a reference that is fixed
-beforehand, REFERENCE.
+study: 0 is random play, measured by the study `random`, and 1 is a reference that is fixed in
+advance, REFERENCE.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ NAMES = {
     "pal": "PAL", "sal": "SAL", "cvi": "CVI",
 }  # fmt: skip
 
-# What counts as solved, where Gymnasium has no threshold of its own.
+# The return that counts as solved, where Gymnasium defines no threshold.
 REFERENCE = {
     # The game authors' DQN at 5 million frames, mean training return of 30 seeds, read off the
     # learning curves of Young and Tian (2019), "MinAtar: An Atari-inspired testbed for thorough
@@ -36,21 +36,21 @@ REFERENCE = {
     "ALE/Seaquest-v5": 42054.7, "ALE/SpaceInvaders-v5": 1668.7, "ALE/VideoPinball-v5": 17667.9,
 }  # fmt: skip
 
-# A table that has no such column, or leaves it blank, has runs with these values.
+# The values of the runs in a table where such a column is missing or blank.
 DEFAULTS = {"policy": "paper", "choices": "paper", "log_weight": ""}
 
 # A reward of 1 per step and a discount of 0.99.
 LARGEST_RETURN = {"CartPole-v1": 1 / (1 - 0.99)}
-DIVERGED = 10.0  # times the largest discounted return there can be
-SMALLEST_GAP = 1e-9  # relative, so that actions which are all alike have a logarithm
+DIVERGED = 10.0  # times the largest possible discounted return
+SMALLEST_GAP = 1e-9  # relative, so that the logarithm exists if all values are equal
 
 
 class Missing(Exception):  # noqa: N818 (not an error: the verdict is *cannot say*)
-    """Something that a reading needs is not there."""
+    """Something that a reading needs is missing."""
 
 
 class NotRun(Missing):
-    """Runs that a reading needs have not been made at this scale."""
+    """Runs that a reading needs have not been run at this scale."""
 
 
 class Measured(NamedTuple):
@@ -61,7 +61,7 @@ class Measured(NamedTuple):
     steps: int  # of the longest
     best: tuple[str, float]  # the best sample and its mean score: has anything been learned?
     notes: tuple[str, ...] = ()
-    hours: float = 0.0  # core hours that one more seed of every sample takes
+    hours: float = 0.0  # core hours for one more seed of every sample
 
 
 def measured(
@@ -70,7 +70,7 @@ def measured(
     best: tuple[str, float] | None = None,
     notes: Sequence[str] = (),
 ) -> Measured:
-    """The sentences with the seeds, steps and best score of the samples that they are about."""
+    """The sentences with the seeds, steps and best score of their samples."""
     samples = list(samples)
     return Measured(
         list(sentences),
@@ -92,7 +92,7 @@ class Gaps(NamedTuple):
 class Scale:
     """The tables of one scale by study, and the returns of random play by environment.
 
-    `rates` are the core hours of an environment step in each study, as far as they are known.
+    `rates` are the core hours per environment step in each study, where known.
     """
 
     def __init__(
@@ -122,14 +122,14 @@ class Scale:
         return Sample(samples[0].name, strata, steps, hours)
 
     def best(self, study: str, env: str) -> tuple[str, float]:
-        """The highest mean score of any setting of a study on an environment, and whose it is."""
+        """The algorithm with the highest mean score in a study on an environment, and the score."""
         curves = select(self.tables.get(study, ()), env=env)
         scores = [(c.labels["algo"], float(self._scores(c).mean())) for c in curves]
         algo, score = max(scores, key=lambda pair: pair[1])
         return NAMES.get(algo, algo), score
 
     def relative_gaps(self, study: str, env: str, algo: str, **labels: Any) -> Gaps:
-        """The logarithm of the action gap divided by the absolute value of the best action.
+        """The logarithm of the action gap relative to the absolute value of the best action.
 
         Both are means over the last fifth of the run. A ratio of positive numbers differs between
         runs by factors, and the logarithm keeps one run from outweighing all others.
@@ -149,7 +149,7 @@ class Scale:
 
     def curve(self, study: str, env: str, algo: str, **labels: Any) -> Curve:
         if algo != "mt-dqn" and "log_weight" in labels:
-            labels["log_weight"] = ""  # only MT-DQN has a log-policy to weigh
+            labels["log_weight"] = ""  # only MT-DQN has a weighted log-policy
         wanted = {"env": env, "algo": algo, **{n: _text(value) for n, value in labels.items()}}
         curves = [
             curve
@@ -162,7 +162,7 @@ class Scale:
         return curves[0]
 
     def reference(self, env: str) -> tuple[float, float]:
-        """The returns that are 0 and 1 on the scale of scores."""
+        """The returns that have the scores 0 and 1."""
         if env not in self.random:
             raise Missing(f"no runs of random actions on {env}: tsallax reproduce random")
         solved = REFERENCE.get(env, solved_return(env))
@@ -182,7 +182,7 @@ class Scale:
 
 
 class Evidence:
-    """The tables of several scales, `{scale: {study: curves}}`, and what a step of them took."""
+    """The tables of several scales, `{scale: {study: curves}}`, and their cost per step."""
 
     def __init__(
         self,
@@ -209,5 +209,5 @@ class Evidence:
 
 
 def _text(value: Any) -> str:
-    """As a table of results writes a label."""
+    """A label as in a table of results."""
     return value if isinstance(value, str) else f"{value:g}"

@@ -1,13 +1,12 @@
 """Sentences about a few runs, each with exact tests of it and of its contrary.
 
-A sentence comes with two p-values: one is small if the runs support it, the other if they refute
-it. Nothing is decided here; `tsallax.experiments.verdicts` does that for all sentences of all
-claims together.
+A sentence has two p-values: one is small if the runs support it, the other if they refute it.
+`tsallax.experiments.verdicts` decides, for all sentences of all claims together.
 
-Two tests are used, and both keep their level at any number of seeds. Whether most runs lie on one
-side of a bound is a sign test. Whether one sample of runs has a higher mean than another is a
-permutation test, which shares the runs out anew within each environment; it is exact for samples
-that differ by a shift alone.
+Two tests are used, and both keep their level at any number of seeds. A sign test is used for
+whether most runs lie on one side of a bound. A permutation test, which permutes the runs within
+each environment, is used for whether one sample of runs has a higher mean than another; it is exact
+for samples that differ only by a shift.
 """
 
 import math
@@ -20,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-LEARNED = 0.25  # of the way from random actions to solved, at least
-NOTHING = 0.1  # at most; and a difference that counts as none
-SOLVED = 0.95  # of the way, at least: returns in training include exploratory actions
-DRAWS = 20_000  # more permutations than this are not listed but drawn
+LEARNED = 0.25  # least score that counts as learned: 0 is random actions, 1 is solved
+NOTHING = 0.1  # largest score that counts as nothing learned, and difference that counts as none
+SOLVED = 0.95  # least score that counts as solved: training returns include exploratory actions
+DRAWS = 20_000  # if there are more permutations than this, they are drawn at random
 
 Strata = Sequence[np.ndarray]  # one array per environment, with one number per seed
 
@@ -41,7 +40,7 @@ class Sample(NamedTuple):
     name: str
     strata: tuple[np.ndarray, ...]
     steps: int = 0  # length of the runs
-    hours: float = 0.0  # core hours that one more seed takes, on all environments together
+    hours: float = 0.0  # core hours for one more seed, on all environments together
 
     @property
     def seeds(self) -> int:
@@ -73,9 +72,9 @@ class MostRuns(NamedTuple):
         yield from (sign_test(i, n) for i in (k - 1, k + 1) if 0 <= i <= n)
 
     def power(self, seeds: int, level: float) -> PValues:
-        """The chance of each p-value to be at most `level` with so many seeds per sample.
+        """The probability that each p-value is at most `level` with `seeds` seeds per sample.
 
-        Each run succeeds with the frequency of the runs at hand.
+        The probability of success is taken to be the observed frequency.
         """
         n = seeds * self.environments
         chance = float(np.mean(self.success))
@@ -86,8 +85,8 @@ class MostRuns(NamedTuple):
 class MeanDifference(NamedTuple):
     """A sentence: the mean of x exceeds that of y by more than `above`.
 
-    It does not hold if the difference is less than `below`. Where that is larger than `above`,
-    either answer is right for a difference between the two.
+    It does not hold if the difference is less than `below`. If that is larger than `above`, either
+    answer is right for a difference between the two.
     """
 
     text: str
@@ -122,10 +121,10 @@ class MeanDifference(NamedTuple):
             yield self._replace(y=y).p_values()
 
     def power(self, seeds: int, level: float) -> PValues:
-        """The chance of each p-value to be at most `level` with so many seeds per sample.
+        """The probability that each p-value is at most `level` with `seeds` seeds per sample.
 
-        The effect and the spread are those of the runs at hand. The power is that of the t-test,
-        which the permutation test shares but for its discreteness.
+        Effect and spread are taken to be the observed ones. The power is that of the t-test, which
+        the permutation test has, too, except for its discreteness.
         """
         environments = len(self.x)
         smallest = max(1 / math.comb(2 * seeds, seeds) ** environments, 1 / (DRAWS + 1))
@@ -165,12 +164,12 @@ def below(sample: Sample, bound: float, words: str = "stays below") -> MostRuns:
 
 
 def better(x: Sample, y: Sample, margin: float = NOTHING) -> MeanDifference:
-    """X is above y. It is not if it is below, or above by less than the margin."""
+    """The sentence that x is above y; false if it is below, or above by less than the margin."""
     return MeanDifference(f"{x.name} > {y.name}", x.strata, y.strata, 0.0, margin)
 
 
 def not_worse(x: Sample, y: Sample) -> MeanDifference:
-    """X is above y, or below it by less than the margin."""
+    """The sentence that x is above y, or below it by less than the margin."""
     text = f"{x.name} >= {y.name} - {NOTHING:g}"
     return MeanDifference(text, x.strata, y.strata, -NOTHING, -NOTHING)
 
@@ -179,10 +178,10 @@ def not_worse(x: Sample, y: Sample) -> MeanDifference:
 
 
 def sign_test(successes: int, runs: int) -> PValues:
-    """Is a run more likely to succeed than to fail, or less likely?
+    """Tests whether a run is more likely to succeed than to fail, and whether it is less likely.
 
-    Runs of several environments may have different chances p_i. Their mean is then compared with
-    1/2, and the binomial tail bounds the true one (Hoeffding 1956), beyond the mean plus one.
+    Runs of several environments may have different probabilities p_i. Their mean is then compared
+    with 1/2, and the binomial tail bounds the true one (Hoeffding 1956), beyond the mean plus one.
     """
 
     def tail(k: int) -> float:
@@ -192,7 +191,7 @@ def sign_test(successes: int, runs: int) -> PValues:
 
 
 def _tail(k: int, n: int, chance: float) -> float:
-    """The probability of k or more successes out of n, by logarithms: n may be in the thousands."""
+    """The probability of k or more successes of n, in logarithms, as n may be in the thousands."""
     if k <= 0 or k > n or chance in (0, 1):
         return float(k <= 0 or (k <= n and chance == 1))
     success, failure, every = math.log(chance), math.log1p(-chance), math.lgamma(n + 1)
@@ -206,11 +205,11 @@ def _tail(k: int, n: int, chance: float) -> float:
 
 
 def permutation_test(x: Strata, y: Strata) -> PValues:
-    """Is the mean of x above that of y, or below it, in the average over strata?
+    """Tests whether the mean of x is above that of y, and whether below, averaged over strata.
 
-    All ways to share the runs of each stratum out to the two samples are compared with the way
-    they came. If there are too many ways, some are drawn; the way they came counts as one of them,
-    which keeps the level exact.
+    All assignments of the runs of each stratum to the two samples are compared with the observed
+    one. If there are too many, some are drawn; the observed one counts among them, which keeps the
+    level exact.
     """
     pairs = list(zip(x, y, strict=True))
     listed = math.prod(math.comb(len(a) + len(b), len(a)) for a, b in pairs) <= DRAWS
@@ -226,7 +225,7 @@ def permutation_test(x: Strata, y: Strata) -> PValues:
 
 
 def _differences(x: np.ndarray, y: np.ndarray, stratum: int | None) -> np.ndarray:
-    """mean(x) - mean(y) for the ways to share the runs out; the way they came is the first."""
+    """mean(x) - mean(y) for the assignments of the runs; the observed one is the first."""
     both = np.concatenate([x, y])
     in_x = _assignments(len(x), len(y), stratum) @ both
     return in_x / len(x) - (both.sum() - in_x) / len(y)
@@ -234,9 +233,9 @@ def _differences(x: np.ndarray, y: np.ndarray, stratum: int | None) -> np.ndarra
 
 @lru_cache(maxsize=64)
 def _assignments(n: int, m: int, stratum: int | None) -> np.ndarray:
-    """One row per way: 1 for the n runs that go to the first sample, 0 for the m others.
+    """One row per assignment: 1 for the n runs in the first sample, 0 for the m others.
 
-    All ways are listed, or drawn if a stratum is named: each stratum has draws of its own.
+    All assignments are listed or, if a stratum is given, drawn: each stratum has its own draws.
     """
     if stratum is None:
         ways = np.zeros((math.comb(n + m, n), n + m))

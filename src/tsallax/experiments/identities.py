@@ -1,4 +1,4 @@
-"""The paper's identities on finite MDPs, through the deep agents' own terms, in float64."""
+"""The paper's identities on finite MDPs, by the deep agents' own terms, in float64."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ TOLERANCE = 1e-10
 ITERATIONS = 8
 SEEDS = range(3)
 TAU, BETA = 0.3, 0.7
-# Compiling takes seconds and running takes milliseconds, so the compiler need not try hard.
+# Compilation takes seconds and running takes milliseconds, so optimisation is switched off.
 COMPILER_OPTIONS = {"xla_backend_optimization_level": 0}
 
 
 class Identity(NamedTuple):
-    """What should be equal, and the largest difference that was found."""
+    """A pair that should be equal, and the largest difference found."""
 
     text: str
     gap: float
@@ -47,7 +47,7 @@ def sequence(mdp: tabular.MDP, algorithm: str, **numbers: Any) -> Float[Array, "
 
 
 def munchausen_gaps(mdp: tabular.MDP) -> list[Array]:
-    """TAL with the soft value (its Q) and CVI (its policies) against Munchausen."""
+    """Compare TAL with the soft value (by Q) and CVI (by policies) with Munchausen."""
     munchausen = sequence(mdp, "mdqn", alpha=TAU, beta=BETA, clip=-jnp.inf)
     tal = sequence(mdp, "tal-v", q=1.0, alpha=TAU, beta=BETA, entropy=1.0)
     cvi = sequence(mdp, "cvi-mellowmax", alpha=TAU, beta=BETA)
@@ -55,7 +55,7 @@ def munchausen_gaps(mdp: tabular.MDP) -> list[Array]:
 
 
 def recursion_gaps(mdp: tabular.MDP) -> list[Array]:
-    """Q'_k = Q_k - tau ln pi_k against r + gamma P(<pi_{k+1}, Q'_k> - tau KL(pi_{k+1}||pi_k))."""
+    """Q'_k = Q_k - tau ln pi_k versus r + gamma P(<pi_{k+1}, Q'_k> - tau KL(pi_{k+1}||pi_k))."""
     Q = sequence(mdp, "mdqn", alpha=TAU, beta=1.0, clip=-jnp.inf)
     pi = softmax(Q, TAU)  # pi[k] is pi_{k+1}
     shifted = Q[1:] - TAU * jnp.log(pi[:-1])
@@ -65,7 +65,7 @@ def recursion_gaps(mdp: tabular.MDP) -> list[Array]:
 
 
 def largest_gaps(gaps: Callable[[tabular.MDP], list[Array]]) -> list[float]:
-    """Over random MDPs and a gridworld of the same size, so that one program serves all."""
+    """The largest gaps over random MDPs and a gridworld of the same size, in one program."""
     grid = tabular.gridworld(gamma=0.8)
     states, actions = grid.r.shape
     mdps = [*(tabular.garnet(seed, states, actions, 2, 0.9) for seed in SEEDS), grid]
@@ -80,7 +80,7 @@ def largest_gaps(gaps: Callable[[tabular.MDP], list[Array]]) -> list[float]:
 
 
 def munchausen_is_advantage() -> list[Identity]:
-    """C13."""
+    """The identities of claim C13."""
     advantage, conservative = largest_gaps(munchausen_gaps)
     return [
         Identity("TAL (q = 1, soft value) and Munchausen, Q", advantage),
@@ -89,7 +89,7 @@ def munchausen_is_advantage() -> list[Identity]:
 
 
 def kl_recursion() -> list[Identity]:
-    """C14."""
+    """The identity of claim C14."""
     (gap,) = largest_gaps(recursion_gaps)
     return [Identity("Q - tau ln pi and the KL-regularised recursion", gap)]
 

@@ -1,4 +1,4 @@
-"""Jobs: the settings of a study as runs with folders of their own, which several studies share."""
+"""Jobs: the settings of a study as runs with their own folders, which several studies can share."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from tsallax.training.config import CLOSED, NUMBERS, Config, grid, to_json
 
 
 class Job(NamedTuple):
-    """One compiled program's worth of work: a configuration, and the folder of its run."""
+    """The work of one compiled program: a configuration, and the folder of its run."""
 
     config: Config
     path: Path
@@ -28,24 +28,24 @@ class Job(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Environment steps of all cells together."""
+        """Total environment steps of all cells."""
         return self.cells * self.config.steps
 
     @property
     def program(self) -> tuple[Config, float | None, int]:
-        """What the compiled program depends on."""
+        """The properties that the compiled program depends on."""
         return shape_of(self.config), closed_q(np.array(self.config.q)), self.cells
 
     def done(self) -> bool:
         return status(self.path, to_json(self.config)) == "done"
 
     def stopped(self) -> str:
-        """Why cells of a finished run have no result; empty if all of them have one."""
+        """Why cells of a finished run have no result; empty if all cells have one."""
         found = read_about(self.path).everything.get("stopped", {})
         return "; ".join(f"cell {cell} {why}" for cell, why in found.items())
 
     def step(self) -> int:
-        """The step that it has reached, by the last line of its timing; 0 if there is none."""
+        """The step that it has reached according to its timing table; 0 if there is none."""
         try:
             with Directory(self.path) as folder:
                 return max((step for step, *_ in read_timing(folder)), default=0)
@@ -54,14 +54,14 @@ class Job(NamedTuple):
 
 
 def make_jobs(settings: Iterable[Setting], folder: Path, width: int = 0) -> list[Job]:
-    """Every setting once, its seeds together.
+    """Make the jobs: every setting once, with all its seeds.
 
     Args:
-        settings: of one study or several.
-        folder: that of all runs.
-        width: how many cells a job may have at most. Seeds beyond it are split between jobs, and
-            settings that differ in numbers alone are put together up to it; 0 leaves each setting
-            a job of its own, so that studies can share it.
+        settings: the settings of one study or several.
+        folder: the folder of all runs.
+        width: the largest number of cells per job. More seeds are split between jobs, and settings
+            that differ only in numbers are joined up to it; with 0 each setting is a separate job,
+            so that studies can share it.
     """
     configs = list(dict.fromkeys(setting.config for setting in settings))
     if width:
@@ -70,7 +70,7 @@ def make_jobs(settings: Iterable[Setting], folder: Path, width: int = 0) -> list
 
 
 def split(config: Config, width: int) -> Iterator[Config]:
-    """The seeds of a setting in parts of at most `width`, of nearly equal size."""
+    """Split the seeds of a setting into parts of at most `width`, of nearly equal size."""
     parts = -(-config.seeds // width)
     first = config.first_seed
     for i in range(parts):
@@ -80,10 +80,10 @@ def split(config: Config, width: int) -> Iterator[Config]:
 
 
 def join(configs: list[Config], width: int) -> list[Config]:
-    """Configurations that differ in one number become one with a grid, number by number.
+    """Join configurations that differ in one number into one with a grid, number by number.
 
-    Those whose policy has a closed form stay apart from those that must solve for it, those that
-    leave the number open from those that give it.
+    Those whose policy has a closed form are not joined with those that need the solver, nor those
+    that do not give the number with those that do.
     """
     for name in NUMBERS:
         rest: dict[tuple[Config, bool, bool], list[Config]] = {}
@@ -96,7 +96,7 @@ def join(configs: list[Config], width: int) -> list[Config]:
 
 
 def _join(group: list[Config], name: str, width: int) -> Iterator[Config]:
-    if getattr(group[0], name) is None:  # follows from other numbers: nothing to combine
+    if getattr(group[0], name) is None:  # derived from other numbers: nothing to combine
         yield from group
         return
     one = len(grid(group[0])) * group[0].seeds

@@ -1,4 +1,4 @@
-"""Where a search for settings is kept: a file of lines, in a folder that one process has."""
+"""The storage of a search for settings: a file of lines, in a folder locked by one process."""
 
 import json
 from collections.abc import Iterable
@@ -10,17 +10,17 @@ from optuna.storages.journal import BaseJournalBackend
 from tsallax.storage.files import Directory
 
 JOURNAL = "journal.jsonl"
-LONGEST = 1 << 20  # bytes of a line
+LONGEST = 1 << 20  # most bytes of a line
 
 
 class Journal(BaseJournalBackend):
-    """Optuna's journal in a folder that is locked already; a line cut off by a kill is dropped."""
+    """Optuna's journal in a locked folder; an incomplete last line, after a kill, is dropped."""
 
     def __init__(self, folder: Directory):
         self.folder, self.lines = folder, []
         if not folder.has(JOURNAL):
             return
-        whole = 0  # bytes of whole lines
+        whole = 0  # bytes of complete lines
         with folder.open(JOURNAL) as raw, BufferedReader(raw) as file:
             try:
                 while (line := file.readline(LONGEST)).endswith(b"\n"):

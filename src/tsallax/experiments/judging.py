@@ -32,7 +32,7 @@ UNDECIDED = PValues(1.0, 1.0)
 
 
 class Finding(NamedTuple):
-    """A claim under one reading: what was measured, and the verdict."""
+    """A claim under one reading: the measurements, and the verdict."""
 
     reading: str
     verdict: str = OPEN
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     corrected: PValues = UNDECIDED
     primary: bool = False
     column: str = ""
-    lines: tuple[str, ...] = ()  # what was measured, in words
+    lines: tuple[str, ...] = ()  # the measurements, in words
 
 
 class Judged(NamedTuple):
@@ -52,15 +52,15 @@ class Judged(NamedTuple):
 
     @property
     def primary(self) -> Finding:
-        """The finding that decides the claim; of an identity, the only one."""
+        """The finding that decides the claim; for an identity, the only one."""
         return next((f for f in self.findings if f.primary), self.findings[0])
 
 
 def judge(evidence: Evidence, claims: Sequence[Claim] | None = None) -> list[Judged]:
-    """Every claim, or those given, with its primary reading corrected for the other claims.
+    """Judge every claim, or those given; primary readings are corrected for the other claims.
 
-    The level is shared by all claims with readings, whether they have been run or not, so that no
-    verdict depends on which others there are.
+    All claims with readings share the level, whether they have been run or not, so that no verdict
+    depends on which others have been.
     """
     claims = CLAIMS if claims is None else claims
     primary = primary_readings()
@@ -79,7 +79,7 @@ def judge(evidence: Evidence, claims: Sequence[Claim] | None = None) -> list[Jud
 
 
 def examine(reading: Reading, evidence: Evidence, primary: bool) -> Finding:
-    """The p-values of a reading at the longest scale that has it, corrected for its looks."""
+    """The finding of a reading at the longest scale that has it, corrected for its looks."""
     name, found = longest(reading, evidence)
     finding = Finding(reading.name, scale=name, primary=primary, column=reading.column)
     if isinstance(found, NotRun):
@@ -103,7 +103,7 @@ def examine(reading: Reading, evidence: Evidence, primary: bool) -> Finding:
 
 
 def longest(reading: Reading, evidence: Evidence) -> tuple[str, Measured | Missing]:
-    """The scale with the longest runs of a reading, among those with enough seeds if any has.
+    """The scale with the longest runs of a reading, among those with enough seeds if there are any.
 
     The choice depends on the numbers of steps and of seeds that did not diverge, not on scores.
     """
@@ -115,13 +115,13 @@ def longest(reading: Reading, evidence: Evidence) -> tuple[str, Measured | Missi
             missing.append((at.name, why))
     if measured:
         return max(measured, key=lambda m: (m[1].seeds >= FEWEST_SEEDS, m[1].steps, m[1].seeds))
-    # A scale that has the runs says more about what is missing than one that has not.
+    # A scale that has the runs is more specific about what is missing than one that does not.
     told = [(name, why) for name, why in missing if not isinstance(why, NotRun)]
     return (*told, *missing, ("", NotRun("no results")))[0]
 
 
 def _too_little(found: Measured) -> str:
-    """Why no verdict can rest on these runs; empty if it can."""
+    """Why these runs do not suffice for a verdict; empty if they do."""
     name, score = found.best
     if found.seeds < FEWEST_SEEDS:
         hours = (FEWEST_SEEDS - found.seeds) * found.hours if score > LEARNED else 0.0
@@ -139,7 +139,7 @@ def _hours(more: float) -> str:
 
 
 def _needed(found: Measured, primary: bool) -> str:
-    """How many seeds a verdict would take, and how many core hours more."""
+    """The number of seeds, and the additional core hours, that a verdict would need."""
     seeds = seeds_to_decide(found.sentences, primary, found.seeds)
     if seeds is None:
         return f"more than {FAR} seeds needed"
@@ -156,7 +156,7 @@ def _identity(claim: Claim) -> Finding:
 
 
 def remark(finding: Finding) -> str:
-    """What a reader should know about a verdict: why there is none, or what it hangs on."""
+    """A remark on a verdict: why there is none, or what it depends on."""
     found = finding.measured
     if finding.reason or found is None:
         return finding.reason

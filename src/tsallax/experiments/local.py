@@ -1,4 +1,4 @@
-"""The executor of one machine: one process per core, pinned to it."""
+"""The executor for one machine: one process per core, pinned to it."""
 
 import contextlib
 import json
@@ -16,16 +16,16 @@ from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
 from tsallax.training.config import to_json
 
-BEAT = 5.0  # seconds between two signs of life of a worker
-SILENCE = 60.0  # seconds without any
-SENT = (-signal.SIGTERM, -9)  # ends that others send; 9 is SIGKILL, which Windows does not name
+BEAT = 5.0  # seconds between two heartbeats of a worker
+SILENCE = 60.0  # seconds without a heartbeat after which a worker is killed
+SENT = (-signal.SIGTERM, -9)  # signals from outside; 9 is SIGKILL, which Windows does not name
 
 
 class Worker:
-    """One process, started when it is given its first job.
+    """One process, started with its first job.
 
-    It is killed if it gives no sign of life for `SILENCE`: its job has then failed, and is tried
-    again from its last checkpoint.
+    It is killed if there is no heartbeat for `SILENCE`: its job has then failed, and is retried
+    from its last checkpoint.
     """
 
     def __init__(self, core: int, logs: Directory):
@@ -35,7 +35,7 @@ class Worker:
         self.job: Job | None = None
 
     def start(self, job: Job, answered: "queue.SimpleQueue[Answer]") -> None:
-        """Give it a job; the answer goes into the queue."""
+        """Start a job; its answer is put into the queue."""
         if self.process is None or self.process.poll() is not None:
             self.end()
             command = [
@@ -53,25 +53,25 @@ class Worker:
                     stderr=log,
                     text=True,
                     bufsize=1,
-                    start_new_session=True,  # Ctrl-C is for the sweep, which then stops its workers
+                    start_new_session=True,  # Ctrl-C reaches only the sweep, which stops workers
                 )
         assert self.process.stdin is not None
         self.job, self.silent = job, 0.0
         order = {"config": plain(to_json(job.config)), "path": str(job.path)}
-        with contextlib.suppress(BrokenPipeError):  # noticed when its output ends
+        with contextlib.suppress(BrokenPipeError):  # detected when its output ends
             print(json.dumps(order), file=self.process.stdin)
-        # A thread, because pipes cannot be waited for together on every system.
+        # A thread, because not every system can wait for several pipes at once.
         threading.Thread(target=lambda: answered.put(self._answer()), daemon=True).start()
 
     def _answer(self) -> Answer:
-        """The answer to its current job; waits for it."""
+        """Wait for the answer to the current job, and return it."""
         assert self.process is not None
         assert self.process.stdout is not None
         assert self.job is not None
         job = self.job
         for line in self.process.stdout:
             self.silent = 0.0
-            if found := json.loads(line):  # empty: it lives
+            if found := json.loads(line):  # an empty answer is a heartbeat
                 return read_answer(job, found)
         code = self.process.wait()
         how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
@@ -82,7 +82,7 @@ class Worker:
         return Answer(job, "lost" if lost else "failed", why)
 
     def wait_longer(self, seconds: float) -> None:
-        """Note that nothing was heard for so long; kill it if that is too long."""
+        """Add `seconds` without a heartbeat; kill the process after too many."""
         self.silent += seconds
         if self.silent > SILENCE and self.process is not None:
             self.process.kill()
@@ -92,13 +92,13 @@ class Worker:
             self.process.terminate()
 
     def end(self) -> None:
-        """Wait for the process to save its checkpoint and end, as long as it lives."""
+        """Wait for the process to save its checkpoint and end, if it is alive."""
         if self.process is None:
             return
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()  # one that has just finished its job would wait for another
+            self.process.stdin.close()  # or it would wait for another job if it has just finished
         while self.process.poll() is None:
             try:
                 self.process.wait(1.0)
@@ -120,7 +120,7 @@ class Local:
 
     Args:
         logs: the folder of their logs, which is closed with the executor.
-        workers: how many; one per core if 0.
+        workers: number of workers; 0 for one per core.
     """
 
     def __init__(self, logs: Directory, workers: int = 0):
@@ -140,7 +140,7 @@ class Local:
         try:
             answers = [self.answered.get(timeout=seconds)]
         except queue.Empty:
-            # Not longer than it waited: the sweep itself may have been stopped meanwhile.
+            # At most twice the timeout: the sweep itself may have been suspended meanwhile.
             waited = min(time.monotonic() - begin, 2 * seconds)
             for worker in self.workers:
                 if worker.job is not None:
@@ -155,7 +155,7 @@ class Local:
         return answers
 
     def close(self) -> None:
-        """Each worker saves a checkpoint and ends; a second Ctrl-C ends them at once."""
+        """End the workers, each of which saves a checkpoint; a second Ctrl-C ends them at once."""
         for worker in self.workers:
             worker.stop()
         try:

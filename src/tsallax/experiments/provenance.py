@@ -1,7 +1,7 @@
-"""Where a study's table comes from, in `about.json`, and which of its rows still count.
+"""The provenance of a study's table, in `about.json`, and which of its rows are still valid.
 
-A table outlives the folders of its runs. What it holds is not run again, as long as `about.json`
-records the same configuration for the setting: to run it anew, delete the table.
+A table outlives the folders of its runs. Its settings are not run again, as long as `about.json`
+records the same configuration for them: to run them again, delete the table.
 """
 
 import dataclasses
@@ -39,13 +39,13 @@ class Made(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """What the table of a study holds from before, and what it says about itself."""
+    """The existing rows of a study's table, and its provenance."""
 
     rows: Known
     about: dict[str, Any]
 
     def holds(self, study: Study, settings: Iterable[Setting], job: Job) -> bool:
-        """Whether all rows of a job are there."""
+        """Returns whether the archive has all rows of a job."""
         own = [s for s in settings if covers(job.config, s.config)]
         seeds = range(job.config.first_seed, job.config.first_seed + job.config.seeds)
         return bool(own) and all(
@@ -56,7 +56,7 @@ class Archive(NamedTuple):
 
 
 def read_archive(study: Study, settings: Iterable[Setting], path: Path) -> Archive:
-    """The whole runs in the table at `path` whose configuration is still that of the study."""
+    """The complete runs in the table at `path` whose configuration is still that of the study."""
     names, at = [*study.keys, "seed", "step", *COLUMNS], len(study.keys)
     rows: Known = {}
     try:
@@ -84,7 +84,7 @@ def _name(named: Sequence[str]) -> str:
 
 
 def digest(setting: Setting) -> str:
-    """Of the configuration, whatever its seeds."""
+    """The digest of a setting's configuration, regardless of its seeds."""
     config = dataclasses.replace(setting.config, seeds=1, first_seed=0)
     return digest_of(to_json(config))[:12]
 
@@ -101,13 +101,13 @@ def write_about(
     """Write the provenance of a table: command, versions, time, and what is missing.
 
     Args:
-        folder: that of the table.
-        made: what makes it.
-        settings: of the study.
-        jobs: all of them.
-        done: those that are done, with or without a folder.
-        failed: why others are not.
-        archive: what the table held before.
+        folder: the folder of the table.
+        made: the study, scale and command that make it.
+        settings: the settings of the study.
+        jobs: all jobs.
+        done: the jobs that are done, with or without a folder.
+        failed: the errors of other jobs.
+        archive: the previous contents of the table.
     """
     here = [job for job in done if job.done()]
     archived = [job for job in done if job not in here]
@@ -142,7 +142,7 @@ def _several(versions: Iterable[str]) -> str:
 
 
 def _seconds(job: Job) -> float:
-    """Seconds of training; a resumed run counts from 0 again."""
+    """Total seconds of training; the timing of a resumed run starts from 0 again."""
     with Directory(job.path) as folder:
         times = [seconds for _, seconds, _ in read_timing(folder)]
     gaps = (t - before if t >= before else t for before, t in pairwise([0.0, *times]))

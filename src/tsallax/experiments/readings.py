@@ -1,4 +1,4 @@
-"""Readings of a claim: every choice that the text leaves open is made, so that it can be tested."""
+"""Readings of a claim: each makes the choices that the text leaves open, so that it is testable."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,7 +14,7 @@ INDICES = (1.5, 2.0, 2.5, 3.0, 4.0)  # of figure 5
 
 
 class Choice(NamedTuple):
-    """How a reading settles what the text leaves open. The defaults are the text's own choices."""
+    """The choices of a reading where the text is ambiguous. The defaults are the text's own."""
 
     policy: str = "paper"
     choices: str = "paper"
@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 
     @property
     def labels(self) -> dict[str, Any]:
-        """As the tables of results have them."""
+        """The labels of its runs in the tables of results."""
         weight = "" if self.weight == "alpha" else 1
         return {"policy": self.policy, "choices": self.choices, "log_weight": weight}
 
@@ -33,13 +33,13 @@ class Choice(NamedTuple):
 
     @property
     def column(self) -> str:
-        """The one choice that differs from the text's own; `paper` if none does, else empty."""
+        """The choice that differs from the text's own, if it is one; `paper` if none, else ""."""
         changed = [value for value in (self.policy, self.choices) if value != "paper"]
         changed += [f"weight {self.weight}"] if self.weight != "alpha" else []
         return "".join(changed) if len(changed) == 1 else "" if changed else "paper"
 
     def study(self, figure: str) -> str:
-        """The study that has its runs."""
+        """The study that contains its runs."""
         ours = self.policy in ("literal", "printed") or self.choices != "paper"
         return "readings" if ours else figure
 
@@ -49,14 +49,14 @@ WEIGHTS = (TEXT, Choice(weight="1"))
 POLICIES = tuple(Choice(policy, weight=w) for policy in ("paper", "exact") for w in ("alpha", "1"))
 FORMULAS = (Choice("literal"), Choice("printed"))
 LIBRARIES = (Choice(choices="sb3"), Choice(choices="zoo"))
-PARALLEL = "parallel"  # the column of the parallel learner, in the place of Algorithm 1's replay
+PARALLEL = "parallel"  # the column of the parallel learner, instead of Algorithm 1's replay
 COLUMNS = ("paper", "literal", "printed", "exact", "sb3", "zoo", "weight 1", PARALLEL)
 
 
 class Reading(NamedTuple):
     name: str
     measure: Callable[[Scale], Measured]  # raises `Missing` if the scale does not have its runs
-    column: str = ""  # of the table of figures and readings, if it stands there
+    column: str = ""  # in the table of figures and readings, if any
 
 
 # Readings about the three algorithms of figures 2 to 4
@@ -76,7 +76,7 @@ Says = Callable[[Three], list[Sentence]]
 def of_three(
     figure: str, env: str, q: float, choice: Choice, says: Says, words: str = ""
 ) -> Reading:
-    """What `says` says of the three; `words` tell readings apart that differ in this alone."""
+    """A reading with the sentences of `says`; `words` distinguishes readings that differ in it."""
 
     def measure(at: Scale) -> Measured:
         samples = _three(at, figure, env, q, choice)
@@ -86,10 +86,10 @@ def of_three(
 
 
 def all_are_poor(figure: str, env: str, choice: Choice) -> Reading:
-    """At q = -1. Whether the runs were long enough is asked of the study's other settings.
+    """The reading at q = -1. Whether runs were long enough is judged by the study's other settings.
 
     If the best setting of the study on this environment has learned, then the number of steps and
-    all else that the settings share were enough to learn, and what is poor is so because of its q.
+    all else that the settings share were enough to learn, and poor results are due to q.
     """
 
     def measure(at: Scale) -> Measured:
@@ -117,10 +117,10 @@ def _index(q: float) -> str:
 
 
 def action_gaps(policy: str) -> Reading:
-    """TAL's relative action gap against that of Tsallis-DQN, at each q.
+    """TAL's relative action gap compared with that of Tsallis-DQN, at each q.
 
-    A run that diverged has no gap to compare. It is left out and counted, and a q at which fewer
-    than FEWEST_SEEDS runs of either algorithm are left is not compared.
+    A diverged run has no meaningful gap. It is left out and counted, and a q at which fewer than
+    FEWEST_SEEDS runs of either algorithm remain is not compared.
     """
 
     def measure(at: Scale) -> Measured:
@@ -167,7 +167,7 @@ def of_games(
     says: Callable[..., list[Sentence]],
     names: tuple[str, ...] = (),
 ) -> Iterator[Reading]:
-    """All games of a figure together, and those that are named one by one."""
+    """Readings for all games of a figure together, and for each of those in `names`."""
 
     def measure(at: Scale, study: str, env: str = "") -> Measured:
         samples = [at.games(study, algo, env) for algo in algos]

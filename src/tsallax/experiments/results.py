@@ -1,4 +1,4 @@
-"""What a study measured, as one tidy table: one row per setting, seed and target period."""
+"""The results of a study as one tidy table: one row per setting, seed and target period."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from tsallax.training.config import NUMBERS
 from tsallax.training.final import PARTS, final_scores, part_means
 
 METRICS, ABOUT = "metrics.csv", "about.json"
-LONGEST = 1 << 24  # bytes of `about.json`
+LONGEST = 1 << 24  # most bytes of `about.json`
 COLUMNS = ("episodes", *RECORDED, "diverged")
 ITERATIONS = PARTS  # points of a curve
 PROVENANCE: dict[str, Any] = {
@@ -29,7 +29,7 @@ PROVENANCE: dict[str, Any] = {
     "failed": dict,
     "unfinished": list,
     "versions": dict,
-}  # what is in `about.json`
+}  # the fields of `about.json`
 
 
 # The rows of a table as text, by setting and seed.
@@ -61,7 +61,7 @@ def collect(
     folder: Directory,
     known: Known | None = None,
 ) -> int:
-    """Write the table of the jobs that are done and of `known` rows; return how many it has."""
+    """Write the table of the jobs that are done and `known` rows; returns the number of rows."""
     runs = [(job, _cells(job)) for job in done]
 
     def rows() -> Iterator[list[Any]]:
@@ -80,7 +80,7 @@ def collect(
 
 
 def label_texts(study: Study, setting: Setting) -> tuple[str, ...]:
-    """How a study's table labels a setting."""
+    """The labels of a setting in a study's table."""
     return tuple(_text(setting.labels[key]) for key in study.keys)
 
 
@@ -95,7 +95,7 @@ def _cells(job: Job) -> list[CellMetrics]:
 
 
 def covers(job: Any, config: Any) -> bool:
-    """Whether the grid and seeds of a job contain this setting, or a part of its seeds."""
+    """Returns whether a job's grid and seeds contain this setting, or a part of its seeds."""
     open_fields = dict.fromkeys(NUMBERS, ()) | {"seeds": 1, "first_seed": 0}
     alike = dataclasses.replace(job, **open_fields) == dataclasses.replace(config, **open_fields)
     pairs = [(getattr(config, n) or (), getattr(job, n) or ()) for n in NUMBERS]
@@ -109,12 +109,12 @@ def _text(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """Six significant figures, which are enough for pictures; run folders have all digits."""
+    """A number with six significant digits, enough for figures; run folders have all digits."""
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def read_provenance(folder: Directory) -> dict[str, Any]:
-    """What `about.json` says about the table beside it, as far as anything here uses it."""
+    """Read the provenance of a table in `about.json`, and check the fields used here."""
     text = folder.read(ABOUT, LONGEST)
     try:
         about = json.loads(text)
@@ -127,7 +127,7 @@ def read_provenance(folder: Directory) -> dict[str, Any]:
 
 
 def read_table(path: Path) -> list[Curve]:
-    """The curves of a study's table, in its order."""
+    """Read the curves of a study's table, in its order."""
     columns = ("seed", "step", *COLUMNS)
     curves: dict[tuple[str, ...], dict[int, array[float]]] = {}
     with Directory(path.parent) as folder, open_rows(folder, path.name, columns) as table:

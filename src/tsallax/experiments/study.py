@@ -1,4 +1,4 @@
-"""A study: what to run and how to draw it, from a short TOML file.
+"""A study: which settings to run and how to plot them, from a short TOML file.
 
 title = "Does q matter on Breakout?"
 rows = ["env"]                  # fields that make the rows of the picture
@@ -38,15 +38,15 @@ from tsallax.storage.toml_file import LARGEST, parse_toml
 from tsallax.training.config import CLOSED, FIELDS, NUMBERS, Config
 from tsallax.training.resolve import resolve
 
-LISTS = {"hidden"}  # a list is one value of these
+LISTS = {"hidden"}  # fields of which a list is one value
 KEYS = ("title", "about", "metric", "rows", "columns", "curves", "common", "runs", "primary")
 RECORDED = ("episode_return", "action_gap", "max_q", "entropy", "support", "kl", "loss")
 SHARED = "paper"  # the name of the scales that the paper's figures share
-MOST_SETTINGS = 10_000  # of one study
+MOST_SETTINGS = 10_000  # per study
 
 
 class Setting(NamedTuple):
-    """A configuration with one value for each number, and what the study calls it."""
+    """A configuration with one value for each number, and its labels in the study."""
 
     labels: dict[str, Any]
     config: Config
@@ -61,40 +61,40 @@ class Study:
     metric: str = "episode_return"
     rows: tuple[str, ...] = ("env",)
     columns: tuple[str, ...] = ()
-    curves: tuple[str, ...] = ()  # if not given: whatever else tells its settings apart
+    curves: tuple[str, ...] = ()  # default: the other fields that distinguish its settings
     scales: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     primary: dict[str, str] = field(default_factory=dict)  # claim: the reading that decides it
 
     @property
     def keys(self) -> list[str]:
-        """The fields that tell its settings apart, and how they are labelled in its table."""
+        """The fields that distinguish its settings, which are their labels in its table."""
         named = {name for block in self.blocks for name in block}
         drop = {"seeds", "first_seed", "steps"}
         return ["env", "algo", *(n for n in FIELDS if n in named - drop - {"env", "algo"})]
 
 
 def names() -> list[str]:
-    """The studies that come with the package, the paper's figures first."""
+    """The studies that ship with the package, the paper's figures first."""
     found = [Path(f.name).stem for f in _folder().iterdir() if f.name.endswith(".toml")]
     order = {name: (not name.startswith("fig"), len(name), name) for name in found}
     return sorted(set(found) - {"scales"}, key=order.__getitem__)
 
 
 def load(name: str) -> Study:
-    """A study that comes with the package, by its name."""
+    """Load a study that ships with the package, by its name."""
     if name not in names():
         raise ValueError(f"there is no study {name!r}; {suggest(name, names())}")
     return parse((_folder() / f"{name}.toml").read_text(), name)
 
 
 def read(path: Path) -> Study:
-    """A user's own study, from a TOML file."""
+    """Read a user's own study from a TOML file."""
     return parse(read_named(path, LARGEST), path.stem)
 
 
 def parse(text: str, name: str) -> Study:
-    """A study from TOML; what is not understood is refused, with its place."""
-    plain_name(name)  # of the folder of its results
+    """Parse a study; errors name the place of what is not valid."""
+    plain_name(name)  # the folder of its results has this name
     table = parse_toml(text, name)
     _known(table, (*KEYS, "scales"), name)
     common, runs = table.get("common", {}), table.get("runs", [])
@@ -126,7 +126,7 @@ def parse(text: str, name: str) -> Study:
 def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
     """Every setting of the study at a scale, resolved and without duplicates.
 
-    `seeds`, unless it is 0, is in the place of the scale's own number.
+    `seeds`, unless it is 0, replaces the scale's own number.
     """
     if scale and scale not in study.scales:
         there = ", ".join(study.scales) or "none"
@@ -195,7 +195,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _block(fields: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
-    """Each field with the list of its values."""
+    """Maps each field to the list of its values."""
     _known(fields, FIELDS, place)
     block = {}
     for name, value in fields.items():

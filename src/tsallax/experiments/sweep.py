@@ -1,7 +1,7 @@
-"""The sweep: hand jobs to workers until all are done, whoever the workers are.
+"""The sweep: runs jobs on an executor until all are done.
 
-A job is idempotent: its folder holds its checkpoints, and says `done` last. So a sweep has no state
-of its own: started again it does what is missing.
+A job is idempotent: its folder has its checkpoints, and gets the status `done` last. So a sweep has
+no state of its own: when started again, it runs what is missing.
 """
 
 import time
@@ -10,10 +10,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from tsallax.experiments.jobs import Job
 
-# How often a job is tried again without any progress: one that failed by itself, and one whose
-# worker was taken away, by a kill or with its machine.
+# Number of retries of a job without any progress: if it failed by itself, and if its worker was
+# lost, by a kill or with its machine.
 RETRIES = {"failed": 2, "lost": 10}
-WAIT = 2.0  # seconds before a job that another process holds is tried again
+WAIT = 2.0  # seconds before a job that another process runs is retried
 
 
 class Answer(NamedTuple):
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(job: Job, found: dict[str, str]) -> Answer:
-    """What a worker reported about its job."""
+    """The answer in a worker's report about its job."""
     if "busy" in found:
         return Answer(job, "busy", found["busy"])
     return Answer(job, found.get("end", "failed"), found.get("error", ""))
@@ -37,18 +37,18 @@ class Executor(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many jobs it takes at a time."""
+        """The number of jobs that it runs at a time."""
         ...
 
     def start(self, job: Job) -> None:
-        """Begin a job; at most `slots` run at a time."""
+        """Start a job; at most `slots` run at a time."""
 
     def wait(self, seconds: float) -> list[Answer]:
-        """The jobs that ended; after some time, perhaps none."""
+        """Wait at most `seconds` for jobs to end; returns those that did, perhaps none."""
         ...
 
     def close(self) -> None:
-        """End the jobs that still run, after they saved their checkpoints."""
+        """End the jobs that are still running, after they have saved checkpoints."""
 
 
 class Progress(NamedTuple):
@@ -67,7 +67,7 @@ def run(
 ) -> Progress:
     """Run every job to its end, or until it fails too often without progress (`RETRIES`).
 
-    It ends early, with everything saved, when it is `asked` to stop.
+    The sweep ends early, with everything saved, when `asked` returns true.
     """
     jobs = list(jobs)
     state = Progress([job for job in jobs if job.done()], [], [], {})
@@ -75,7 +75,7 @@ def run(
     left = [job for job in jobs if job not in done]
     # Long jobs first, so that none runs alone at the end; every setting before a second seed.
     state.waiting.extend(sorted(left, key=lambda job: (-job.steps, job.config.first_seed)))
-    tries: dict[Job, tuple[int, int]] = {}  # the step, and how often it failed there
+    tries: dict[Job, tuple[int, int]] = {}  # the step, and the number of failures there
     later: dict[Job, float] = {}
     try:
         while (state.running or state.waiting) and not asked():
@@ -109,7 +109,7 @@ def run(
 
 
 def choose(state: Progress, later: dict[Job, float]) -> Job | None:
-    """The next job: if possible, one whose program no other worker is compiling."""
+    """Choose the next job: if possible, one whose program no other worker is compiling."""
     now = time.monotonic()
     ready = [job for job in state.waiting if later.get(job, 0) <= now]
     compiling = {job.program for job in state.running if not job.step()}

@@ -1,7 +1,7 @@
 """A search for settings: batches of trials, each batch one compiled program per shape.
 
-A trial is one value for every option of the space, trained with every seed. Optuna proposes them.
-The best are trained again with other seeds before one of them is chosen.
+A trial is one value for every option of the space, trained with every seed. Optuna proposes trials.
+The best are trained again with new seeds before one of them is chosen.
 """
 
 import math
@@ -29,13 +29,13 @@ from tsallax.training.options import Choices, Range
 from tsallax.training.presets import OPEN
 
 PRESET = "best.toml"
-RANDOM = 8  # trials before the sampler learns from them
-CONFIRMED = "confirmed"  # what the study notes beside its trials
+RANDOM = 8  # number of random trials before the sampler uses a model
+CONFIRMED = "confirmed"  # the study's attribute for confirmations
 Asked = Callable[[], bool]
 
 
 def open_study(folder: Directory, search: Search) -> optuna.Study:
-    """The study of a folder, new or as it was; trials that were running are proposed again."""
+    """Open the study of a folder, new or existing; interrupted trials are proposed again."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     journal = Journal(folder)
     try:
@@ -47,7 +47,7 @@ def open_study(folder: Directory, search: Search) -> optuna.Study:
         )
         trials = study.get_trials(deepcopy=False)
         whole = _is_whole(study, trials, search)
-    except Exception:  # Optuna believes what it reads
+    except Exception:  # Optuna does not validate what it reads
         raise ValueError(f"{folder.path} has a damaged {JOURNAL}") from None
     if not whole:
         raise ValueError(f"{folder.path} has a damaged {JOURNAL}")
@@ -69,9 +69,9 @@ def _about(search: Search) -> dict[str, Any]:
 
 
 def _is_whole(study: optuna.Study, trials: Sequence[FrozenTrial], search: Search) -> bool:
-    """Whether a journal says what one of this search can say, as far as it is used here."""
+    """Returns whether a journal is valid for this search, in the parts used here."""
     if study.user_attrs.get("search", _about(search)) != _about(search):
-        return True  # of another one: that is what will be said
+        return True  # it is another search's, which is reported as such
     rows = study.user_attrs.get(CONFIRMED, {}).values()
     return all(_is_sound(trial, search.space) for trial in trials) and all(
         len(row) and _are_numbers(row) for row in rows
@@ -101,13 +101,13 @@ def _are_numbers(values: Iterable[Any]) -> bool:
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:
-    """The trials with a value, and those that were pruned, best first."""
+    """The complete and pruned trials, best first."""
     known = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
     return sorted(known, key=lambda trial: (trial.value is None, -(trial.value or 0.0)))
 
 
 def ask(study: optuna.Study, search: Search, count: int) -> list[Trial]:
-    """A batch. Those that are not evaluated yet count as bad ones (the constant liar)."""
+    """Ask for a batch of trials. Pending trials count as bad ones (the constant liar)."""
     begun = len(study.get_trials(deepcopy=False))
     study.sampler = optuna.samplers.TPESampler(
         seed=search.base.first_seed + begun, n_startup_trials=RANDOM, constant_liar=True
@@ -124,7 +124,7 @@ def ask(study: optuna.Study, search: Search, count: int) -> list[Trial]:
 
 
 class Worth:
-    """What each cell is worth, from the evaluations while it was trained."""
+    """The objective value of each cell, from the evaluations during its training."""
 
     def __init__(self, run: Run):
         self.goal, self.steps = run.config.stop_at, run.config.steps
@@ -145,7 +145,7 @@ class Worth:
         return np.mean(last or [self.seen[-1][1]], 0)
 
     def cost(self) -> Float[np.ndarray, "cells"]:
-        """The step; for a cell that never had it, between one and two times all steps."""
+        """The step at which the goal was reached; if it never was, one to two times all steps."""
         short = np.maximum(self.goal - self.best, 0)
         return np.where(self.when >= 0, self.when, self.steps * (2 - 1 / (1 + short)))
 
@@ -153,10 +153,10 @@ class Worth:
 def run_batch(
     study: optuna.Study, search: Search, trials: Sequence[Trial], asked: Asked = lambda: False
 ) -> bool:
-    """Train a batch, and tell the study what each trial was worth; False if it was stopped.
+    """Train a batch, and tell the study the value of each trial; returns False if it was stopped.
 
-    Trials of one shape are one program. It ends early when the pruner has given up all of them, or
-    when every cell has the return to stop at.
+    Trials of one shape are one program. It ends early when all of them are pruned, or when every
+    cell has reached `stop_at`.
     """
     shapes: dict[Config, list[Trial]] = {}
     for trial in trials:
@@ -189,7 +189,7 @@ def _run_shape(study: optuna.Study, search: Search, trials: list[Trial], asked: 
 def _train(
     configs: Sequence[Config], report: Callable[[int, Any], bool], asked: Asked
 ) -> Float[np.ndarray, "configs seeds"] | None:
-    """What each is worth with each seed: empty if `report` gave them up, None if stopped."""
+    """The values of each configuration and seed: empty if all are pruned, None if stopped."""
     run = make_run(configs[0], beside=configs[1:])
     check_memory(run)
     worth, count = Worth(run), len(configs)
@@ -206,7 +206,7 @@ def _train(
 
 
 class Confirmed(NamedTuple):
-    """A trial that was trained again with other seeds."""
+    """A trial that was trained again with new seeds."""
 
     trial: FrozenTrial
     values: Float[np.ndarray, "seeds"]
@@ -220,7 +220,7 @@ class Confirmed(NamedTuple):
 def confirm(
     study: optuna.Study, search: Search, count: int, seeds: int, asked: Asked = lambda: False
 ) -> bool:
-    """Train the best trials again, with seeds that no trial had; False if it was stopped."""
+    """Train the best trials again, with new seeds; returns False if it was stopped."""
     known = {one.trial.number for one in confirmed(study, seeds)}
     best = [t for t in finished(study) if t.value is not None][:count]
     fresh = {"first_seed": search.base.first_seed + search.base.seeds, "seeds": seeds}
@@ -242,7 +242,7 @@ def confirm(
 
 
 def confirmed(study: optuna.Study, seeds: int) -> list[Confirmed]:
-    """The trials that were confirmed with so many seeds, best first."""
+    """The trials that were confirmed with this number of seeds, best first."""
     rows = study.user_attrs.get(CONFIRMED, {})
     trials = {f"{trial.number} x {seeds}": trial for trial in finished(study)}
     found = [Confirmed(trials[name], np.array(x)) for name, x in rows.items() if name in trials]

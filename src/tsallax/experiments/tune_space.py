@@ -1,4 +1,4 @@
-"""What a search for settings looks for: the options, and where each of them may lie."""
+"""The space of a search for settings: the options, and the range of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,12 +24,12 @@ from tsallax.training.presets import OPEN, with_preset_file
 from tsallax.training.resolve import EVALUATIONS, resolve
 
 Space = dict[str, Range | Choices]
-EPISODES = 10  # of each evaluation of each seed
-GROUPS = ("algorithm", "network")  # of the options that can be searched
+EPISODES = 10  # number of episodes per evaluation and seed
+GROUPS = ("algorithm", "network")  # groups of options that can be searched
 
 
 class Search(NamedTuple):
-    """What is searched: the settings to start from, and a range for each option of the space."""
+    """A search: the settings to start from, and a range for each option of the space."""
 
     base: Config  # resolved
     space: Space
@@ -39,20 +39,20 @@ class Search(NamedTuple):
         return {name: _one(name, in_effect(self.base, name)) for name in self.space}
 
     def config(self, values: Mapping[str, Any]) -> Config:
-        """A trial's."""
+        """The configuration of a trial."""
         return resolve(replace(self.base, **{n: as_field(n, x) for n, x in values.items()}))
 
 
 def make_search(
     given: Config, start: Sequence[str] = (), file: Path | None = None, shapes: bool = False
 ) -> Search:
-    """Every option that has a range, belongs to the learner and was not given.
+    """The search over every option that has a range, belongs to the learner and was not given.
 
     Args:
-        given: what is fixed; None where it is not given.
-        start: values to start from, such as `beta=0.9`, in the place of the preset's.
+        given: the options given, which are fixed; the others are None.
+        start: values to start from, such as `beta=0.9`, instead of the preset's.
         file: a table of options and their ranges, which is then the whole space.
-        shapes: search the options that have choices as well. Each shape is a program of its own.
+        shapes: also search the options that have choices. Each shape is a separate program.
     """
     wanted = with_preset_file(replace(given, **_parse(start)))
     base = resolve(wanted)
@@ -77,14 +77,14 @@ def make_search(
     if not space:
         raise ValueError("there is nothing to search: every option that has a range was given")
     search = Search(base, space)
-    for name, where in space.items():  # refused now, not after an hour
+    for name, where in space.items():  # refuse bad values now, not after an hour
         for value in where.values if isinstance(where, Choices) else where[:2]:
             search.config({name: value})
     return search
 
 
 def as_field(name: str, value: Any) -> Any:
-    """A value of the search as the configuration has it."""
+    """Converts a value of the search to one of the configuration."""
     if name == "hidden":
         return tuple(map(int, value.split()))
     return (float(value),) if name in NUMBERS else value
@@ -144,7 +144,7 @@ def _parse(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _one(name: str, value: Any) -> Any:
-    """As the search has it: a number, a word, or the widths of layers in one word."""
+    """Converts a value of the configuration to one of the search: a number or a string."""
     if name == "hidden":
         return " ".join(map(str, value))
     if name not in NUMBERS:
@@ -156,7 +156,7 @@ def _one(name: str, value: Any) -> Any:
 
 
 def _widen(name: str, where: Range | Choices, start: Any) -> Range | Choices:
-    """With the value that the search starts from."""
+    """The range, widened to contain the value that the search starts from."""
     value = _one(name, start)
     if isinstance(where, Choices):
         found = tuple(_one(name, x) if isinstance(x, tuple) else x for x in where.values)

@@ -10,28 +10,27 @@ of its sentences does not; that p-value is the smallest of theirs times their nu
 the first step of Holm's procedure).
 
 **Claims.** Holm's procedure (1979) over both p-values of every claim. A claim cannot be both true
-and false, so of two null hypotheses per claim one at most is true, and no step has to divide the
-level by more than the number of claims (Shaffer 1986).
+and false, so at most one of the two null hypotheses per claim is true, and no step has to divide
+the level by more than the number of claims (Shaffer 1986).
 
 **Looks.** Seeds are added in groups of five, up to thirty, and a reading may be judged after each
 group. The k-th look spends a share of the level, PRIMARY_SHARES[k - 1]. The shares sum to one, so
 the union bound over the looks keeps the level whenever one stops. Seeds can always be added, so
-this is applied always, also to a number of seeds that was fixed beforehand.
+the correction is always applied, also to a number of seeds that was fixed in advance.
 
 The shares suit discrete tests, whose smallest p-value with n seeds is 2^-n against a threshold and
-1/C(2n, n) between two samples. A primary reading is meant to be decided with ten seeds, and half
-of its level goes there: ten seeds that agree must be able to refute one of two sentences,
-2/1024 <= 0.05 share/12. The p-values of the later looks fall so fast that a tenth of the level
-each costs them little: at thirty seeds the effect that is found with a chance of 80 % is 1.14
-standard deviations, and 1.10 with equal shares.
+1/C(2n, n) between two samples. A primary reading should be decided with ten seeds, so half of its
+level is spent there: ten seeds that agree must be able to refute one of two sentences,
+2/1024 <= 0.05 share/12. The p-values of the later looks fall so fast that a share of one tenth
+costs them little: at thirty seeds the effect that is found with a power of 80 % is 1.14 standard
+deviations, and 1.10 with equal shares.
 
-Readings that are not primary are *exploratory*: each has the level for itself, corrected for its
-parts and its looks but not for the other readings. Nearly all of them have five seeds and stay
-there, so most of their level goes to the first look: five seeds that agree pass a threshold,
-1/32 <= 0.05 share.
+Readings that are not primary are *exploratory*: each has the whole level, corrected for its parts
+and its looks but not for the other readings. Nearly all of them stay at five seeds, so most of
+their level is spent on the first look: five seeds that agree pass a threshold, 1/32 <= 0.05 share.
 
 A sequential permutation test of the joint law of all looks (AdaStop, Mathieu et al. 2024) would
-spend less than the union bound, but knows no margins, no thresholds and no conjunctions.
+spend less than the union bound, but does not support margins, thresholds and conjunctions.
 """
 
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ GROUP = 5  # seeds that are added at a time
 PRIMARY_SHARES = (0.1, 0.5, 0.1, 0.1, 0.1, 0.1)  # of the level, for 5, 10, ..., 30 seeds
 EXPLORATORY_SHARES = (0.65, 0.07, 0.07, 0.07, 0.07, 0.07)
 MOST_SEEDS = GROUP * len(PRIMARY_SHARES)
-FAR = 1000  # seeds up to which one asks how many a verdict would take
+FAR = 1000  # largest number of seeds considered for a verdict
 FAMILY = 12  # claims that share the level, C1 to C12
 POWER = 0.8
 
@@ -60,9 +59,9 @@ def conjunction(parts: Sequence[PValues]) -> PValues:
 
 
 def share(seeds: int, primary: bool) -> float:
-    """Of the level, for a look at so many seeds.
+    """The share of the level for a look at `seeds` seeds.
 
-    A number between two looks belongs to the later one, which is then not taken again.
+    A number between two looks belongs to the later one, which then cannot be repeated.
     """
     if seeds < 1:
         raise ValueError(f"seeds must be positive, not {seeds}")
@@ -71,15 +70,15 @@ def share(seeds: int, primary: bool) -> float:
 
 
 def correction(seeds: int, primary: bool) -> float:
-    """What the p-values of a reading are multiplied by, for its looks and the other claims."""
+    """The factor of a reading's p-values, for its looks and the other claims."""
     return (FAMILY if primary else 1) / share(seeds, primary)
 
 
 def holm(p_values: Sequence[float], most_true: int) -> list[float]:
     """Adjusted p-values: a hypothesis is rejected at a level if its own is at most the level.
 
-    Holm's step-down procedure. After r rejections it divides the level by the number of
-    hypotheses that can still all be true: those that are left, and never more than `most_true`.
+    This is Holm's step-down procedure. After r rejections it divides the level by the number of
+    hypotheses that can still all be true: those that are left, at most `most_true`.
     """
     order = np.argsort(p_values, kind="stable")
     factors = np.minimum(len(p_values) - np.arange(len(p_values)), most_true)
@@ -101,13 +100,13 @@ def scale(p: PValues, factor: float) -> PValues:
 def decide(p: PValues) -> str:
     """The verdict of corrected p-values.
 
-    If both are small, the difference is there but too small to count: the claim does not hold.
+    If both are small, the difference exists but is below the margin: the claim does not hold.
     """
     return NOT if p.fails <= LEVEL else HOLDS if p.holds <= LEVEL else OPEN
 
 
 def hangs_on_one_run(sentences: Sequence[Sentence], factor: float) -> bool:
-    """Whether the verdict changes with one run of one sentence; `factor` is the correction.
+    """Returns whether the verdict depends on one run of one sentence; `factor` is the correction.
 
     In a threshold test the run is moved to the other side of the threshold, in a comparison it is
     left out.
@@ -122,11 +121,11 @@ def hangs_on_one_run(sentences: Sequence[Sentence], factor: float) -> bool:
 
 
 def seeds_to_decide(sentences: Sequence[Sentence], primary: bool, now: int) -> int | None:
-    """The seeds per sample, more than `now`, with which a verdict has a chance of POWER.
+    """The number of seeds per sample, above `now`, with which a verdict has a power of POWER.
 
-    The effects and spreads are those of the runs at hand, so this is a rough guide. Beyond
-    MOST_SEEDS there is no look to come: the number is what it would take if the last one were
-    there. None if more than FAR are needed.
+    The effects and spreads are the observed ones, so this is a rough guide. Beyond MOST_SEEDS no
+    look is planned: the number is then computed as if the last look were there. None if more than
+    FAR seeds are needed.
     """
     planned, beyond = range(GROUP, MOST_SEEDS + 1, GROUP), range(50, FAR + 1, 50)
     for seeds in (n for n in (*planned, *beyond) if n > now):

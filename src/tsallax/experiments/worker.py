@@ -2,10 +2,10 @@
 
     python -m tsallax.experiments.worker CORE BEAT
 
-A job is a line of JSON on standard input, `{"config": ..., "path": ...}`; the answer is one on
+A job is a line of JSON on standard input, `{"config": ..., "path": ...}`; the answer is a line on
 standard output: `{"end": "done"}`, `{"end": "stopped"}`, `{"busy": ...}` or `{"error": ...}`. An
-empty one, `{}`, comes every BEAT seconds as a sign of life. Standard error is the log. Programs
-stay compiled from one job to the next.
+empty answer, `{}`, is sent every BEAT seconds as a heartbeat. Standard error is the log. Compiled
+programs are kept between jobs.
 """
 
 import json
@@ -22,9 +22,9 @@ from typing import Any
 def work(
     config: dict[str, Any], path: str, alone: Callable[[], bool] = lambda: False
 ) -> dict[str, str]:
-    """Run one job, resumed if it was begun, until it ends or the worker is `alone`.
+    """Run one job, resumed if it was begun, until it ends or `alone` returns true.
 
-    What went wrong is an answer, too.
+    `alone` tells whether the parent process has died. An error is returned as an answer, too.
     """
     from tsallax._jaxlib import use_cache
     from tsallax.storage.files import BusyError
@@ -60,7 +60,7 @@ def main(core: int, beat: float) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})  # before XLA counts its threads
     answers, one_line = os.fdopen(os.dup(1), "w", buffering=1), threading.Lock()
-    os.dup2(2, 1)  # standard output is for answers alone
+    os.dup2(2, 1)  # standard output is only for answers
     sweep = os.getppid()
 
     def say(answer: dict[str, str]) -> None:
