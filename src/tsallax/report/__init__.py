@@ -1,1 +1,1 @@
-"""Pictures and tables of what was measured."""
+"""Figures, tables, videos and pages of the results."""

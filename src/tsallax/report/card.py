@@ -1,4 +1,4 @@
-"""A run as the page of a model repository: what it is, what it reached, how to load it."""
+"""The model card of a run for a model repository: its settings, its scores, how to load it."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -18,16 +18,16 @@ from tsallax.training.stored_config import read_run
 
 
 class Card(NamedTuple):
-    """A page in Markdown, and the figures that its metadata has."""
+    """A page in Markdown, and the values for its metadata."""
 
     body: str
     config: Config
     score: float
-    measured: str  # what the score is a mean of
+    measured: str  # describes what the score is a mean of
 
 
 class Cell(NamedTuple):
-    """One seed of one setting, and what is known of it."""
+    """One seed of one setting, with its scores."""
 
     label: tuple[str, ...]
     steps: int
@@ -37,7 +37,7 @@ class Cell(NamedTuple):
 
 
 def model_card(path: Path, repo: str, env: str = "") -> Card:
-    """The page of a finished run's folder; `env` as for `read_run`."""
+    """The model card of a finished run's folder; `env` as for `read_run`."""
     config, about = read_run(path, env)
     with Directory(path) as folder:
         cells = list(_cells(folder, about.everything.get("best"), varied(config)))
@@ -72,7 +72,7 @@ def model_card(path: Path, repo: str, env: str = "") -> Card:
 
 
 def _cells(folder: Directory, best: Any, names: list[str]) -> Iterable[Cell]:
-    """In the order of `run.json`, which is that of the table's rows."""
+    """The cells in the order of `run.json`, which is that of the table's rows."""
     found, _ = read_metrics(folder, ("episodes", "episode_return", "eval_return"))
     known = best.get("return") if isinstance(best, dict) else None
     if any(set(names) - set(cell.numbers) for cell in found):
@@ -91,7 +91,7 @@ def _cells(folder: Directory, best: Any, names: list[str]) -> Iterable[Cell]:
 
 
 def _score(cells: list[Cell], config: Config) -> tuple[float, str]:
-    """The best evaluations, or without any the returns in training."""
+    """The mean of the best evaluations or, without evaluations, of the training returns."""
     best = _mean(cell.best for cell in cells)
     if np.isfinite(best):
         each = counted(config.eval_episodes, "episode")

@@ -1,4 +1,4 @@
-"""The verdicts on the claims as tables in Markdown, from a folder of results."""
+"""The verdicts on the claims as Markdown tables, from a folder of results."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ HEADINGS = {
     "exact": "policy `exact`", "sb3": "choices `sb3`", "zoo": "choices `zoo`",
     "weight 1": "weight 1", "parallel": "learner `parallel`",
 }  # fmt: skip
-LARGEST = 1 << 24  # bytes of a page
+LARGEST = 1 << 24  # most bytes of a page
 ERROR = (
     f"The probability that any claim from C1 to C12 gets a false verdict is at most {LEVEL:g}: "
     "the verdicts of the primary readings are corrected for one another and for every look at a "
@@ -37,7 +37,7 @@ class Results(NamedTuple):
 
 
 def read_results(folder: Path) -> list[Results]:
-    """Every table in a folder of one scale, or of several."""
+    """Read every table in a folder of one scale, or of several."""
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
     found = {}
@@ -78,9 +78,9 @@ def summary(judged: Sequence[Judged]) -> str:
 
 
 def details(judged: Sequence[Judged], figure: str) -> str:
-    """What was measured for the claims that rest on a figure; empty if nothing was.
+    """The measurements for the claims about a figure; empty if there are none.
 
-    The primary reading of each claim, and every other one that has a verdict.
+    They are for the primary reading of each claim, and every other one that has a verdict.
     """
     findings = [
         (claim, found)
@@ -108,7 +108,7 @@ def details(judged: Sequence[Judged], figure: str) -> str:
 def figures_by_readings(judged: Sequence[Judged]) -> str:
     """Which reading reproduces which figure: one row per figure, one column per reading.
 
-    A cell has the verdict on each claim that rests on the figure; it is empty if none was run.
+    A cell has the verdict on each claim about the figure; it is empty if none was run.
     """
     rows = [
         f"| {figure} | " + " | ".join(_cell(judged, figure, column) for column in COLUMNS) + " |"
@@ -130,7 +130,7 @@ def _cell(judged: Sequence[Judged], figure: str, column: str) -> str:
 
 
 def _all(verdicts: Sequence[str]) -> str:
-    """The verdict on several readings at once: all of them must hold."""
+    """The joint verdict on several readings: all of them must hold."""
     return NOT if NOT in verdicts else HOLDS if set(verdicts) == {HOLDS} else OPEN
 
 
@@ -143,7 +143,7 @@ def where(found: Finding) -> str:
 
 
 def measurements(found: Finding) -> Iterator[str]:
-    """What was measured, sentence by sentence, and the p-values of all of them together."""
+    """The measurement for each sentence, and the p-values of all of them together."""
     yield from found.lines
     if found.measured and not found.reason:
         p, corrected = found.p, found.corrected
@@ -154,7 +154,7 @@ def measurements(found: Finding) -> Iterator[str]:
 
 
 def notes(found: Finding, kind: bool = False) -> list[str]:
-    """What stands behind a verdict; with its kind, primary or exploratory."""
+    """The notes on a verdict, optionally with its kind, primary or exploratory."""
     kinds = ["primary" if found.primary else "exploratory"] if kind and found.measured else []
     return [*kinds, *filter(None, [remark(found)])]
 
@@ -165,7 +165,7 @@ def _verdict(found: Finding, kind: bool = False) -> str:
 
 
 def put(page: Path, name: str, text: str) -> None:
-    """Write a text between the marks of this name in a page."""
+    """Replace the text between the marks of this name in a page."""
     begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
     before, first, rest = read_named(page, LARGEST).partition(begin)
     _, last, after = rest.partition(end)

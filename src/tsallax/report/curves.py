@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# For each combination of varied numbers: steps, and values (seeds, steps) with NaN holes.
+# For each combination of varied numbers: steps, and values (seeds, steps), NaN if missing.
 Curves = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
 
 # Okabe and Ito's palette: distinguishable without full colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", ":", "-.")
-NAMED = 30  # curves that a legend can name
-CROWD = 8  # curves in a panel; with more, bands would hide them
-Styles = dict[tuple[str, ...], tuple[str, str]]  # of a curve: its colour and its line
+NAMED = 30  # most curves in a legend
+CROWD = 8  # most curves in a panel with bands, which would hide them
+Styles = dict[tuple[str, ...], tuple[str, str]]  # the colour and the line style of each curve
 
 PANELS = {
     "episode_return": "episodic return",
@@ -33,7 +33,7 @@ PANELS = {
 
 
 def read_curves(run: Path) -> Callable[[str], Curves]:
-    """The columns of a run folder's metrics."""
+    """Read the columns of a run folder's metrics."""
     with Directory(run) as folder:
         cells, bad = read_metrics(folder, tuple(PANELS))
     if bad or len({len(cell.steps) for cell in cells}) > 1:
@@ -53,7 +53,7 @@ def read_curves(run: Path) -> Callable[[str], Curves]:
 
 
 def smooth(values: np.ndarray, width: int) -> np.ndarray:
-    """A centred moving mean that skips holes."""
+    """A centred moving mean that ignores NaN."""
     kernel = np.ones(min(width, values.shape[1]))
 
     def one(row):
@@ -66,7 +66,7 @@ def smooth(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def styles_of(keys: Sequence[tuple[str, ...]]) -> Styles:
-    """A colour for the first label, a line style for the others and for colours used again."""
+    """A colour for the first label, a line style for the others and for repeated colours."""
     first = list(dict.fromkeys(key[:1] for key in keys))
     styles = {}
     for key in keys:
@@ -94,7 +94,7 @@ def plot_curves(read: Callable[[str], Curves], title: str) -> "Figure":
             color, line = styles[name]
             rows = np.ma.masked_invalid(smooth(values, max(1, len(steps) // 40)))
             mean, spread = rows.mean(0), rows.std(0)
-            alone = "o" if np.ma.count(mean) == 1 else ""  # no line would show it
+            alone = "o" if np.ma.count(mean) == 1 else ""  # a line would not show one point
             axis.plot(steps, mean, color=color, ls=line, lw=1.8, marker=alone)
             if len(styles) < CROWD:
                 low, high = mean - spread, mean + spread
@@ -111,7 +111,7 @@ def plot_curves(read: Callable[[str], Curves], title: str) -> "Figure":
 
 
 def dress(axes: "Axes") -> None:
-    """What all axes over environment steps have in common."""
+    """The style shared by all axes over environment steps."""
     from matplotlib.ticker import EngFormatter
 
     axes.set_xlim(left=0)
@@ -121,12 +121,12 @@ def dress(axes: "Axes") -> None:
 
 
 def draw_curves(run: Path, title: str) -> bytes:
-    """`curves.png` of a run's folder."""
+    """Draw `curves.png` of a run's folder."""
     return as_png(plot_curves(read_curves(run), title))
 
 
 def as_png(figure: "Figure") -> bytes:
-    """A picture as the bytes of its file."""
+    """A figure as the bytes of a PNG file."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=130)
     return out.getvalue()

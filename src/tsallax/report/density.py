@@ -1,4 +1,4 @@
-"""The density of a continuous action as a small picture."""
+"""The density of a continuous action as a small image."""
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -10,7 +10,7 @@ from tsallax.report.curves import PALETTE
 def strip(
     density: Float[np.ndarray, "points"], action: float, height: int, width: int, ground: str
 ) -> UInt8[np.ndarray, "{height} {width} 3"]:
-    """Over [-1, 1], its peak as high as the picture, and the action that was drawn as a line."""
+    """The density over [-1, 1], scaled to the image's height, with the action as a line."""
     image = np.full((height, width, 3), ImageColor.getrgb(ground), np.uint8)
     shares = density[np.arange(width) * len(density) // width] / max(float(density.max()), 1e-30)
     filled = np.arange(height, 0, -1)[:, None] <= np.ceil(height * shares)[None]

@@ -1,4 +1,4 @@
-"""The picture of a study: panels beneath each other, as wide as a page and readable on a phone.
+"""The figure of a study: rows of panels, as wide as a page and readable on a phone.
 
 A line is the interquartile mean over seeds, a band its 95 % bootstrap interval. With two seeds they
 are the mean and one standard deviation.
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Key = tuple[str, ...]  # labels: of a row, a column or a curve
-WIDTH, HEIGHT = 6.4, 1.9  # inches of the picture and of a panel: 10 points are 8 pixels on a phone
-ACROSS, MANY = 2, 8  # panels side by side, and one more if a row has more than so many
-LINE, LETTER = 0.2, 0.075  # inches of a line of text and of a letter
-GROWN = 1e4  # beyond it an axis is logarithmic, as values that diverge hide all others
+WIDTH, HEIGHT = 6.4, 1.9  # of the figure and of a panel, in inches: 10 pt are 8 pixels on a phone
+ACROSS, MANY = 2, 8  # panels side by side; one more if a row has more than MANY columns
+LINE, LETTER = 0.2, 0.075  # height of a line of text and width of a letter, in inches
+GROWN = 1e4  # above it an axis is logarithmic, as diverging values would hide all others
 
 
 def draw_study(study: Study, curves: Sequence[Curve], folder: Directory) -> Iterator[Path]:
@@ -98,12 +98,12 @@ STATISTICS = {
 
 
 def _kind(curves: Sequence[Curve]) -> str:
-    """With one or two seeds the IQM is the mean."""
+    """The statistic: the IQM, or the mean with one or two seeds, which is the same."""
     return "iqm" if max(len(curve.seeds) for curve in curves) > 2 else "mean"
 
 
 def _lines(study: Study, own: Sequence[Curve]) -> list[list[Key]]:
-    """The columns of a row that have been run, in lines."""
+    """The columns of a row that have been run, split into lines."""
     columns = _values(own, study.columns)
     across = ACROSS + (len(columns) > MANY)
     return [columns[i : i + across] for i in range(0, len(columns), across)]
@@ -118,8 +118,8 @@ def _panels(
     kind: str,
 ) -> None:
     """One panel per column."""
-    alike = "env" not in study.columns  # environments have their own lengths and ranges,
-    returns = study.metric == "episode_return"  # and other numbers may grow without bound
+    alike = "env" not in study.columns  # environments have different lengths and ranges,
+    returns = study.metric == "episode_return"  # and other metrics may grow without bound
     across = max(len(line) for line in lines)
     shape = {"sharex": alike, "sharey": alike and returns, "squeeze": False}
     for line, columns in zip(place.subplots(len(lines), across, **shape), lines, strict=True):
@@ -130,7 +130,7 @@ def _panels(
             there = [curve for curve in own if _key(curve, study.columns) == column]
             _panel(axes, study, there, kind, styles)
             axes.set_title(", ".join(_words(study.columns, column)), fontsize=10)
-            axes.tick_params(labelbottom=True)  # the panel below may not be there
+            axes.tick_params(labelbottom=True)  # there may be no panel below
     place.supylabel(PANELS.get(study.metric, study.metric), fontsize=10)
 
 
@@ -147,7 +147,7 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
         steps, values = curve.iterations(study.metric)
         color, line = styles[_key(curve, study.curves)]
         middle, low, high = band(values, kind)
-        alone = "o" if np.isfinite(middle).sum() == 1 else ""  # no line would show it
+        alone = "o" if np.isfinite(middle).sum() == 1 else ""  # a line would not show one point
         axes.plot(steps, middle, color=color, ls=line, lw=1.6, marker=alone)
         if len(curves) < CROWD:
             axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
@@ -165,7 +165,7 @@ def _panel(axes: "Axes", study: Study, curves: list[Curve], kind: str, styles: S
 
 
 def band(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The line and its band, of (seeds, iterations); NaN is filled as an observer would."""
+    """The line and its band, of (seeds, iterations); NaN takes the last known value."""
     known = np.isfinite(values).any(1)
     if not known.any():
         none = np.full(values.shape[1], np.nan)
@@ -183,7 +183,7 @@ def _key(curve: Curve, names: Sequence[str]) -> Key:
 
 
 def _values(curves: Sequence[Curve], names: Sequence[str]) -> list[Key]:
-    """The combinations of these labels, numbers in order."""
+    """The combinations of these labels, sorted if they are numbers."""
     found = list(dict.fromkeys(_key(curve, names) for curve in curves))
     try:
         return sorted(found, key=lambda key: [float(x) for x in key])

@@ -1,4 +1,4 @@
-"""What is said of one moment of an episode, in a video and on a terminal."""
+"""The text for one moment of an episode, in a video and on a terminal."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tsallax.learners.rollout import Moment
 
 
 def summary(moment: Moment) -> str:
-    """The line on top: where the episode is, and how sparse the policy is."""
+    """The top line: the state of the episode, and how sparse the policy is."""
     episode = f"episode {moment.episode}  ·  " if moment.episode > 1 else ""
     line = f"{episode}step {moment.step:,}  ·  return {number(moment.total)}  ·  "
     if moment.action is None:
@@ -18,7 +18,7 @@ def summary(moment: Moment) -> str:
 
 
 def is_allowed(moment: Moment, a: int) -> bool:
-    """What the environment does not allow has the value -inf; what pi rules out has its own."""
+    """Returns whether the environment allows an action: if not, its value is -inf."""
     return not np.isneginf(moment.Q[a])
 
 
@@ -27,14 +27,14 @@ def number(x: float) -> str:
 
 
 def percent(p: float) -> str:
-    """In percent; never rounded to 0 or 100 unless it is exactly that."""
+    """`p` in percent; never rounded to 0 or 100 unless it is exactly that."""
     if 0 < p < 0.001:
         return "< 0.1 %"
     return "> 99.9 %" if 0.999 < p < 1 else f"{100 * p:.1f} %"
 
 
 def value(moment: Moment, a: int) -> str:
-    """Q of one action, with as many decimals as the others; a dash if it is not allowed."""
+    """Q of one action, with the same decimals for all actions; a dash if it is not allowed."""
     if not is_allowed(moment, a):
         return "-"
     largest = np.abs(moment.Q[~np.isneginf(moment.Q)]).max()

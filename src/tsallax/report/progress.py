@@ -1,4 +1,4 @@
-"""A run of `tsallax.train` on one line, which is written over: in a notebook, or on a terminal."""
+"""The progress of `tsallax.train` on one line, which is updated in a notebook or terminal."""
 
 import sys
 import time
@@ -12,12 +12,12 @@ from tsallax.spelling import duration
 from tsallax.training.config import Config
 from tsallax.training.driver import Progress
 
-EVERY = 5.0  # seconds between two lines where nothing can be written over
-OFTEN = 0.2  # and where it can
+EVERY = 5.0  # seconds between two lines if the output cannot be overwritten
+OFTEN = 0.2  # seconds between two updates if it can
 
 
 class Line:
-    """A watcher of a run."""
+    """A watcher that shows the progress of a run on one line."""
 
     def __init__(self, config: Config, cells: int):
         self.steps, self.cells, self.step = config.steps, cells, 0
@@ -29,7 +29,7 @@ class Line:
             self._draw()
 
     def end(self) -> None:
-        """The last thing that was seen stays; on a terminal, what follows is on a new line."""
+        """Show the final state; on a terminal, also end the line."""
         if self.shown < self.seen:
             self._draw()
         if self.terminal:
@@ -48,7 +48,7 @@ class Line:
     def tick(self, step: int, episodes: Ended | None = None) -> None: ...
 
     def __call__(self, progress: Progress) -> None:
-        """Show what a period left."""
+        """Show the results of a period."""
         self.seen = time.monotonic()
         self.step = progress.period.step
         parts = [f"{self.step:,} / {self.steps:,} steps"]
@@ -77,7 +77,7 @@ class Line:
 
 
 def _notebook_place(line: Line) -> Any:
-    """Where a notebook shows it, if this is one: IPython is there already, or it is none."""
+    """The display handle in a notebook, else None; a notebook has already imported IPython."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython  # pyright: ignore[reportMissingImports]

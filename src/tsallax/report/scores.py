@@ -1,4 +1,4 @@
-"""Studies as sections of a page: picture, final scores, and the claims that rest on them."""
+"""Studies as sections of a page: figure, final scores, and the claims about them."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ def study_sections(results: Sequence[Results], judged: Sequence[Judged], beside:
         for table in tables:
             path = os.path.relpath(table.folder, beside).replace(os.sep, "/")
             file = f"{path}/{name}.png"
-            picture = f"[![{table.about['title']}]({file})]({file})"  # a link to its full size
+            picture = f"[![{table.about['title']}]({file})]({file})"  # links to its full size
             parts += [picture, _made(table.about), "\n".join(_rows(table.curves, metric))]
         return "\n\n".join(filter(None, [*parts, details(judged, name)]))
 

@@ -1,4 +1,4 @@
-"""The picture of a search for settings: how it went, and what mattered."""
+"""The figure of a search for settings: its progress, and the importance of each setting."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE = "search.png"
-ACROSS = 4  # panels in a row
+ACROSS = 4  # panels per row
 BLUE, ORANGE, GREEN, *_ = PALETTE
 
 
 def draw_search(study: optuna.Study, search: Search, again: Sequence[Confirmed]) -> bytes:
-    """The best value so far, the importance of each setting, and the value over each setting."""
+    """Plots the best value so far, the importance of each setting, and the value over each."""
     from matplotlib.figure import Figure
 
     trials = sorted(
@@ -55,9 +55,9 @@ def draw_search(study: optuna.Study, search: Search, again: Sequence[Confirmed])
 
 
 def importance(study: optuna.Study, names: Sequence[str]) -> dict[str, float]:
-    """How much each setting divides the better quarter of the trials from all (PED-ANOVA).
+    """How strongly each setting separates the best quarter of the trials from all (PED-ANOVA).
 
-    Shares that add up to 1; all 0 if there are too few trials, or all are worth the same.
+    Returns shares that add up to 1, or all 0 if there are too few trials or all values are equal.
     """
     nothing = dict.fromkeys(names, 0.0)
     values = {trial.value for trial in finished(study) if trial.value is not None}
@@ -73,7 +73,7 @@ def _worth(trials: Sequence[FrozenTrial]) -> Float[np.ndarray, "trials"]:
 
 
 def _limits(values: Float[np.ndarray, "trials"]) -> tuple[float, float]:
-    """Without the worst tenth, whose values may be anything."""
+    """The limits of the axis without the worst tenth, whose values may be arbitrarily low."""
     low, high = np.quantile(values, 0.1), max(values)
     room = 0.06 * max(high - low, 1e-9)
     return float(low - room), float(high + room)

@@ -1,4 +1,4 @@
-"""Videos of an agent: its picture, and beside it the action probabilities of pi."""
+"""Videos of an agent: the rendered environment next to the action probabilities of pi."""
 
 import contextlib
 import shutil
@@ -26,7 +26,7 @@ Frame = UInt8[np.ndarray, "_ _ 3"]  # height, width
 PAPER, INK, DIM, TRACK, HATCH = "#FAFAF7", "#2D3748", "#6B7280", "#E5E7EB", "#B4B9C2"
 BLUE, VERMILLION = PALETTE[:2]
 EDGE = ImageColor.getrgb(HATCH)
-MAX_PICTURE = (480, 640)  # height and width up to which a picture is enlarged
+MAX_PICTURE = (480, 640)  # largest height and width of an enlarged picture
 MARGIN, HEADER, HEADING = 16, 62, 26
 MARK, BAR, PERCENT, VALUE = 20, 150, 66, 62  # widths in a row: mark, (name), bar, pi, Q
 MIN_ROW, MAX_ROW = 24, 54
@@ -34,7 +34,7 @@ TEXT, SMALL, TITLE = 15, 13, 17
 
 
 def frame(moment: Moment, names: Sequence[str], title: str) -> Frame:
-    """One frame of the video; its size depends only on that of the picture and on the names."""
+    """Draw one frame; its size depends only on that of the picture and on the names."""
     names = tuple(names)
     picture = enlarge(moment.picture)
     high, wide = picture.shape[:2]
@@ -51,11 +51,11 @@ def frame(moment: Moment, names: Sequence[str], title: str) -> Frame:
 
 
 def _even(x: int) -> int:
-    """H.264 stores colour at half the resolution."""
+    """Rounds up to an even number, as H.264 stores colour at half the resolution."""
     return x + x % 2
 
 
-@lru_cache(4)  # filling by threes is slow in numpy, copying is not
+@lru_cache(4)  # filling with RGB values is slow in numpy, copying is not
 def _blank(height: int, width: int) -> Frame:
     return np.full((height, width, 3), ImageColor.getrgb(PAPER), np.uint8)
 
@@ -76,7 +76,7 @@ def _header(moment: Moment, title: str, width: int) -> Frame:
 
 
 def _panel(moment: Moment, names: tuple[str, ...], height: int) -> Frame:
-    """One row per action: mark, name, bar and number of pi, Q."""
+    """One row per action: mark, name, bar and percentage of pi, Q."""
     bar = MARK + _name_width(names)
     right = bar + BAR + PERCENT + VALUE
     image = Image.new("RGB", (right + MARGIN, height), PAPER)
@@ -87,7 +87,7 @@ def _panel(moment: Moment, names: tuple[str, ...], height: int) -> Frame:
     row = min(MAX_ROW, (height - HEADING) // len(names))
     for a, name in enumerate(names):
         y = HEADING + row * a
-        if moment.action is None:  # nothing is chosen in a last state
+        if moment.action is None:  # no action is chosen in a terminal state
             _text(draw, MARK, y + row // 2, name, TEXT, DIM)
             _track(draw, bar, y, row)
         elif moment.pi.ndim > 1:
@@ -158,9 +158,9 @@ def _text(
     draw.bitmap((x + dx, y + dy), stamp, colour)
 
 
-@lru_cache(4096)  # most texts are drawn again and again, and drawing them is most of the work
+@lru_cache(4096)  # most texts are drawn repeatedly, and drawing them is most of the work
 def _stamp(text: str, size: int, anchor: str) -> tuple[Image.Image, int, int]:
-    """The text as a mask, and where its corner lies from the anchor."""
+    """The text as a mask, and the offset of its corner from the anchor."""
     x0, y0, x1, y1 = map(round, _font(size).getbbox(text, anchor=anchor))
     mask = Image.new("L", (max(1, x1 - x0), max(1, y1 - y0)))
     ImageDraw.Draw(mask).text((-x0, -y0), text, 255, _font(size), anchor)
@@ -177,7 +177,7 @@ def shorten(text: str, size: int, width: int) -> str:
 
 
 @cache
-def _font(size: int) -> Any:  # with or without FreeType, by how pillow was built
+def _font(size: int) -> Any:  # the type depends on whether pillow was built with FreeType
     return ImageFont.load_default(size)
 
 
@@ -188,7 +188,7 @@ def _name_width(names: tuple[str, ...]) -> int:
 
 @cache
 def ffmpeg() -> str | None:
-    """The path of ffmpeg: imageio has one of its own, or finds the system's."""
+    """The path of ffmpeg: imageio's own or the system's."""
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 
@@ -198,7 +198,7 @@ def ffmpeg() -> str | None:
 
 
 def check_target(path: Path) -> None:
-    """Refuse a target that could not be written, before the work begins."""
+    """Refuse a target that could not be written, before any frame is made."""
     if path.suffix.lower() not in WRITERS:
         raise ValueError(f"a video's name ends in {' or '.join(WRITERS)}, not {path.name!r}")
     if path.suffix.lower() == ".mp4" and ffmpeg() is None:
@@ -210,9 +210,9 @@ def check_target(path: Path) -> None:
 
 
 def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Write `.mp4` or `.gif`; the file takes its name only when it is complete.
+    """Write `.mp4` or `.gif`; the file gets its name only when it is complete.
 
-    It is made elsewhere: ffmpeg would follow a link that a run's folder has in its place.
+    It is made in a temporary folder, as ffmpeg would follow a link of that name in a run folder.
     """
     check_target(path)
     with tempfile.TemporaryDirectory() as made:
@@ -227,7 +227,7 @@ def write_video(path: Path, frames: Iterable[Frame], fps: int) -> None:
 
 
 def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """By ffmpeg itself: imageio's writer does not report failures, and forks under jax."""
+    """Calls ffmpeg directly, as imageio's writer does not report failures, and forks under jax."""
     images, whole = iter(frames), False
     first = next(images)
     height, width = first.shape[:2]
@@ -237,7 +237,7 @@ def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
         [ffmpeg() or "ffmpeg", "-v", "error", "-y", *source, "-i", "-", *coding, str(path)],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for the command alone
+        start_new_session=True,  # Ctrl-C must reach only the command
     )
     assert process.stdin is not None
     assert process.stderr is not None
@@ -256,16 +256,16 @@ def _write_mp4(path: Path, frames: Iterable[Frame], fps: int) -> None:
 
 
 def _write_gif(path: Path, frames: Iterable[Frame], fps: int) -> None:
-    """Consecutive equal frames become one that is shown longer."""
+    """Merges consecutive equal frames into one that is shown longer."""
 
     def quantised(image: Frame) -> Image.Image:
-        # Off by a shade at most on drawings; an octree is faster and loses MinAtar's empty cells.
-        # The colour that is left over stands for "as before": a third of the size.
+        # Nearly exact on drawings; an octree is faster but loses MinAtar's empty cells.
+        # The unused colour marks unchanged pixels, which reduces the file to a third of the size.
         return Image.fromarray(image).quantize(255, Image.Quantize.MAXCOVERAGE)
 
     images = map(quantised, frames)
     first = next(images)
-    # A GIF counts hundredths of a second, and viewers show less than two of them as ten.
+    # A GIF's delay is in hundredths of a second, and viewers treat less than two of them as ten.
     delay = 10 * max(2, round(100 / fps))
     first.save(path, save_all=True, append_images=images, duration=delay, loop=0)
 

@@ -9,7 +9,7 @@ from tsallax import __version__
 
 
 def explorer_page() -> str:
-    """The page: nothing but its own style and scripts may run in it, and it may load nothing."""
+    """The page, whose policy allows only its own style and scripts, and no requests."""
     style, maths, page, template = (
         files(__name__).joinpath(name).read_text(encoding="utf-8")
         for name in ("style.css", "maths.js", "page.js", "template.html")
@@ -17,7 +17,7 @@ def explorer_page() -> str:
     security = "; ".join(
         [
             "default-src 'none'",
-            "img-src data:",  # its empty icon, without which a browser asks for one
+            "img-src data:",  # for its empty icon, without which a browser requests one
             f"style-src {_hash(style)}",
             f"script-src {_hash(maths)} {_hash(page)}",
             "base-uri 'none'",
@@ -29,5 +29,5 @@ def explorer_page() -> str:
 
 
 def _hash(text: str) -> str:
-    """As a Content-Security-Policy names an inline block."""
+    """The hash source of an inline block in a Content-Security-Policy."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

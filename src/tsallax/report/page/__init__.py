@@ -1,8 +1,8 @@
-"""Runs and results as one HTML file that needs nothing else.
+"""Runs and results as one self-contained HTML file.
 
-The style and the scripts are put into the frame, `page.html`. What was measured is JSON there, and
-the scripts show it as text and SVG. The policy in the frame allows these scripts and
-this style and nothing else: no other script, no request, no markup made of strings.
+The style and the scripts are inserted into the frame, `page.html`. The data is embedded as JSON,
+and the scripts show it as text and SVG. The Content-Security-Policy in the frame allows only these
+scripts and this style: no other script, no request, no markup made of strings.
 """
 
 import base64
@@ -27,7 +27,7 @@ ENDS = {"running": "unfinished", "stopped": "stopped early", "failed": "failed"}
 
 
 def html(found: Found) -> str:
-    """The page."""
+    """The page as HTML."""
     files = ("page.html", "page.css", "draw.js", "page.js", "sections.js")
     here = resources.files("tsallax.report.page")
     frame, style, *scripts = ((here / name).read_text("utf-8") for name in files)
@@ -55,7 +55,7 @@ def as_json(value: Any) -> str:
 
 
 def content(found: Found) -> dict[str, Any]:
-    """All that the page shows."""
+    """The data that the page shows."""
     if not any(run.cells for run in found.runs) and not found.results:
         where = "; ".join(f"{name}: {what}" for name, what in troubles(found)[:3])
         raise ValueError(f"nothing to report: {where}"[:400])
@@ -82,7 +82,7 @@ def content(found: Found) -> dict[str, Any]:
 
 
 def troubles(found: Found) -> list[tuple[str, str]]:
-    """What is incomplete, run by run: nothing of it is hidden."""
+    """Everything that is incomplete or damaged, run by run."""
     of_runs = [(run.name, what) for run in found.runs for what in _faults(run)]
     of_studies = [(own.name, what) for own in found.results for what in _missing(own.about)]
     return [*found.problems, *of_runs, *of_studies]
@@ -135,7 +135,7 @@ def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
 
 
 def configurations(runs: Sequence[Run]) -> dict[str, Any]:
-    """What is common to all runs, what differs, and one row per run."""
+    """The options common to all runs, those that differ, and one row per run."""
     names = list(dict.fromkeys(chain.from_iterable(run.fields for run in runs)))
     values = {name: [run.fields.get(name, "") for run in runs] for name in names}
     differ = [name for name in names if len(set(values[name])) > 1]

@@ -1,8 +1,8 @@
-"""What there is to report, each folder as far as it can be read.
+"""Gathers the data of a report, from each folder as much as can be read.
 
 No file is trusted: runs come from other machines and other versions, may name environments that
-are not installed here, and may be cut or damaged. What cannot be read becomes a problem with a
-reason, which names no path of this machine.
+are not installed here, and may be truncated or damaged. What cannot be read is reported as a
+problem with a reason, which does not contain paths of this machine.
 """
 
 import base64
@@ -21,26 +21,26 @@ from tsallax.storage.run_folder import RUN, read_about
 from tsallax.storage.tables import METRICS, read_metrics
 from tsallax.training.config import FIELDS, YOUNGER
 
-CUT = 300  # characters of a value that are shown
+CUT = 300  # number of characters shown of a value
 CLIPS = {".mp4": ("video/mp4", 4, b"ftyp"), ".gif": ("image/gif", 0, b"GIF8")}
-CLIP_BYTES = 25_000_000  # of all clips together: what a mail may hold
-# What reading nonsense may raise, besides errors of one line that say what is wrong.
+CLIP_BYTES = 25_000_000  # of all clips together, so that the page fits into a mail
+# The exceptions that invalid files may raise, besides one-line errors that describe them.
 DAMAGE = (LookupError, TypeError, AttributeError, OverflowError, RecursionError, csv.Error)
 NEEDED = {"seed", "step", *COLUMNS}
 
 
 class Cell(NamedTuple):
-    """One seed with its numbers, as measured."""
+    """The metrics of one seed with its numbers."""
 
     seed: int
     setting: dict[str, str]  # every field of the configuration
     steps: np.ndarray
     columns: dict[str, np.ndarray]  # finite or NaN
-    whole: bool  # it came to its end
+    whole: bool  # whether it is complete
 
     @property
     def diverged(self) -> int:
-        """The step, or -1."""
+        """The step at which it diverged, or -1."""
         found = self.columns["diverged"][self.columns["diverged"] >= 0]
         return int(found[0]) if len(found) else -1
 
@@ -48,8 +48,8 @@ class Cell(NamedTuple):
 class Run(NamedTuple):
     name: str
     status: str
-    asked: int  # steps
-    fields: dict[str, str]  # of the configuration, and versions
+    asked: int  # configured steps
+    fields: dict[str, str]  # the configuration, and versions
     cells: list[Cell]
     notes: list[str]
 
@@ -76,7 +76,7 @@ class Found(NamedTuple):
 
 
 def gather(roots: Sequence[Path]) -> Found:
-    """Every run and every table of results in these folders or below them."""
+    """Gather every run and every table of results in these folders or below them."""
     found = Found([], [], [], [])
     seen: set[Path] = set()
     for root in roots:
@@ -99,7 +99,7 @@ def _folders(root: Path, problems: list[tuple[str, str]]) -> Iterator[Path]:
     for path, below, files in os.walk(root, onerror=closed):
         below.sort()
         if RUN in files or RUN in below or METRICS in files:
-            below.clear()  # checkpoints and logs are no runs
+            below.clear()  # checkpoints and logs are not runs
             yield Path(path)
 
 
@@ -132,7 +132,7 @@ def _reason(error: Exception, path: Path) -> str:
 
 
 def read_run(path: Path, name: str) -> Run:
-    """A folder of `tsallax train`, finished or not."""
+    """Read a folder of `tsallax train`, finished or not."""
     read = read_about(path)
     about, config = read.everything, read.config
     cells, stopped = about["cells"], about.get("stopped", {})
@@ -144,7 +144,7 @@ def read_run(path: Path, name: str) -> Run:
     tables, bad = _tables(path, keys)
     found, diverged, done = [], [], about["status"] == "done"
     end = int(config["steps"])
-    if done and config.get("stop_at") is not None:  # it ended for all cells at once
+    if done and config.get("stop_at") is not None:  # all cells ended at the same step
         end = max((int(steps[-1]) for steps, _ in tables if len(steps)), default=end)
     notes = [f"rows of {METRICS} that cannot be read: {bad}"] if bad else []
     for i, (key, (steps, columns)) in enumerate(zip(keys, tables, strict=True)):
@@ -165,7 +165,7 @@ def read_run(path: Path, name: str) -> Run:
 
 
 def _in_effect(config: dict[str, Any], keys: Sequence[dict[str, float]]) -> dict[str, str]:
-    """The options of a run: numbers as its cells have them, and defaults that are not stored."""
+    """The options of a run: numbers from its cells, and defaults that are not stored."""
     stored = {str(n)[:CUT]: text(v) for n, v in config.items()}
     younger = {n: text(FIELDS[n].default) for n in YOUNGER if n not in stored}
     numbers = {n: text(list(dict.fromkeys(key[n] for key in keys))) for n in keys[0] if n != "seed"}
@@ -180,7 +180,7 @@ def _labels(keys: Sequence[dict[str, float]]) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """A value of a configuration as people write it, cut to a readable length."""
+    """A value of a configuration as readable text, cut to `CUT` characters."""
     if isinstance(value, list):
         return ", ".join(map(text, value))[:CUT]
     if isinstance(value, bool | dict):
@@ -193,7 +193,7 @@ def text(value: Any) -> str:
 def _tables(
     path: Path, keys: Sequence[dict[str, float]]
 ) -> tuple[list[tuple[np.ndarray, dict[str, np.ndarray]]], int]:
-    """Steps and columns of each cell, and how many rows are cut off, malformed or of no cell."""
+    """Steps and columns of each cell, and the number of truncated, malformed or unknown rows."""
     with Directory(path) as folder:
         found, bad = read_metrics(folder, tuple(NEEDED))
     by_cell = {(float(cell.seed), *cell.numbers.values()): cell for cell in found}
@@ -214,7 +214,7 @@ def clean(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def read_results(path: Path, name: str) -> Results:
-    """A study's folder of `tsallax reproduce` or `tsallax sweep`."""
+    """Read a study's folder of `tsallax reproduce` or `tsallax sweep`."""
     with Directory(path) as folder:
         about = read_provenance(folder)
     curves = read_table(path / METRICS)

@@ -1,6 +1,6 @@
 """The statistics of a page: learning curves with intervals, final scores, comparisons.
 
-Everything is computed here; the page only draws. Numbers have four figures.
+Everything is computed here; the page only draws. Numbers have four significant digits.
 """
 
 from collections import defaultdict
@@ -24,18 +24,18 @@ SHOWN = {
     "loss": "loss",
 }
 RETURNS = ("episode_return", "eval_return")  # known only where episodes ended
-APART = {"seeds", "first_seed", "save_seconds", "save_steps"}  # do not make another setting
-RESAMPLES = 1000  # of a curve: chance moves its ends by about 2 % of its width
-NUMBERS = 300_000  # of all curves of a page, about 2 MB: with more settings they have fewer points
-PAIRS = 300  # of an environment, at most
+APART = {"seeds", "first_seed", "save_seconds", "save_steps"}  # do not distinguish settings
+RESAMPLES = 1000  # per curve: the bootstrap noise of a band's ends is about 2 % of its width
+NUMBERS = 300_000  # in all curves of a page, about 2 MB: with more settings they have fewer points
+PAIRS = 300  # most comparisons per environment
 
 
 class Setting(NamedTuple):
     """All seeds of one setting."""
 
     curve: Curve  # NaN where a seed has no row
-    ends: list[int]  # of each seed, its last step
-    whole: list[bool]  # whether it came to its end
+    ends: list[int]  # the last step of each seed
+    whole: list[bool]  # whether each seed is complete
 
     @property
     def diverged(self) -> int:
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
 
 def settings_of(runs: Sequence[Run]) -> tuple[list[Setting], list[tuple[str, str]]]:
-    """The cells of runs by what they have in common; a seed that occurs twice counts once."""
+    """Groups the cells of runs by setting; a seed that occurs twice counts once."""
     groups: dict[tuple, dict[int, Cell]] = defaultdict(dict)
     twice = []
     longest = [(run, cell) for run in runs for cell in run.cells]
@@ -62,7 +62,7 @@ def settings_of(runs: Sequence[Run]) -> tuple[list[Setting], list[tuple[str, str
 
 
 def _telling(settings: Sequence[Mapping[str, str]]) -> list[str]:
-    """The fields that tell settings apart: not those that follow from env and algorithm."""
+    """The fields that distinguish settings, without those determined by env and algorithm."""
     values = defaultdict(lambda: defaultdict(set))
     for own in settings:
         for name, value in own.items():
@@ -85,7 +85,7 @@ def _setting(labels: dict[str, str], cells: Sequence[Cell]) -> Setting:
 
 
 def of_table(curves: Sequence[Curve]) -> list[Setting]:
-    """The settings of a table of results, whose runs are all done."""
+    """The settings of a table of results, whose runs are all complete."""
     names = [n for n in curves[0].labels if len({c.labels[n] for c in curves}) > 1]
     names = list(dict.fromkeys(["env", "algo", *names]))
     return [
@@ -99,7 +99,7 @@ def of_table(curves: Sequence[Curve]) -> list[Setting]:
 
 
 def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
-    """What the page draws of one set of settings, of `total` on the page."""
+    """The data that the page draws for a group of settings, of `total` on the page."""
     facets = [(name, _values(settings, name)) for name in facets_of(settings)]
     points = max(5, min(ITERATIONS, NUMBERS // (total * len(SHOWN) * 6)))
     curves = [
@@ -123,9 +123,9 @@ def summarise(settings: Sequence[Setting], total: int) -> dict[str, Any]:
 
 
 def facets_of(settings: Sequence[Setting]) -> list[str]:
-    """The environment, the algorithm and the fewest further labels that tell all settings apart.
+    """The environment, the algorithm and the fewest further labels that distinguish all settings.
 
-    Options often vary together, as evaluations do with the steps: one of them is named.
+    Of options that vary together, such as steps and evaluations, only one is listed.
     """
     labels = [s.curve.labels for s in settings]
     names = ["env", "algo"]
@@ -150,7 +150,7 @@ def _values(settings: Sequence[Setting], name: str) -> list[str]:
 
 
 def filled(setting: Setting, metric: str, points: int) -> np.ndarray:
-    """(seeds, points): returns carried forward as an observer would, up to a seed's last step."""
+    """(seeds, points), with the last known return carried forward, up to a seed's last step."""
     steps, means = setting.curve.iterations(metric, points)
     if metric not in RETURNS:
         return means
@@ -162,7 +162,7 @@ def filled(setting: Setting, metric: str, points: int) -> np.ndarray:
 
 
 def bands(setting: Setting, metric: str, points: int) -> dict[str, Any] | None:
-    """At each point the statistics of the seeds that have a value there, and their number."""
+    """The statistics at each point over the seeds that have a value there, and their number."""
     if metric not in setting.curve.columns:
         return None
     values = filled(setting, metric, points)
@@ -182,7 +182,7 @@ STATISTICS = ("iqm", "low", "high", "mean", "sd")
 
 
 def _statistics(values: np.ndarray, resamples: int) -> dict[str, np.ndarray]:
-    """Of (points, seeds), all finite. One seed has no interval."""
+    """Statistics of (points, seeds), all finite. One seed has no interval."""
     if values.shape[1] < 2:
         return {"iqm": values[:, 0], "mean": values[:, 0]}
     iqm, low, high = stats.interval(stats.iqm, values[..., None], resamples=resamples)
@@ -191,7 +191,7 @@ def _statistics(values: np.ndarray, resamples: int) -> dict[str, np.ndarray]:
 
 
 def final(setting: Setting, metric: str = "episode_return") -> np.ndarray:
-    """Scores of the seeds that came to their end: means over the last fifth, as far as known."""
+    """The final scores, means over the last fifth, of the complete seeds that have one."""
     if metric not in setting.curve.columns:
         return np.array([])
     scores = setting.curve.final(metric)[np.array(setting.whole)]
@@ -199,7 +199,7 @@ def final(setting: Setting, metric: str = "episode_return") -> np.ndarray:
 
 
 def best_evaluation(setting: Setting) -> float | None:
-    """The best evaluation of each seed, averaged: the weights that `--best` plays."""
+    """The mean over seeds of the best evaluation, which has the weights that `--best` plays."""
     returns = setting.curve.columns.get("eval_return", np.empty((0, 0)))
     best = [row[np.isfinite(row)].max() for row in returns if np.isfinite(row).any()]
     return _plain(np.array([np.mean(best)]))[0] if best else None
@@ -215,8 +215,8 @@ def statistics(scores: np.ndarray) -> dict[str, Any] | None:
 def pairs(settings: Sequence[Setting]) -> Iterator[dict[str, Any]]:
     """Probabilities of improvement between algorithms on the same environment.
 
-    Two settings are compared if they agree in every field in which their algorithms have a value
-    in common, and if both have two scores or more.
+    Two settings are compared if they agree in every field for which their algorithms share a
+    value, and if both have at least two scores.
     """
     scores = [final(s) for s in settings]
     labels = [s.curve.labels for s in settings]
