@@ -26,14 +26,14 @@ CONSTRUCTORS: dict[str, Callable[..., Environment]] = {
     "Pendulum-v1": pendulum.pendulum,
     **GAMES,
 }
-# Versions that Gymnasium no longer makes, and what they are called now.
+# Versions that Gymnasium no longer provides, and their current names.
 RENAMED = {
     "LunarLander-v2": "LunarLander-v3",
     "LunarLanderContinuous-v2": "LunarLanderContinuous-v3",
 }
 
 Kind = Literal["native", "atari", "gymnasium", "own"]
-OWN = "own/"  # before the name of an environment that a user gave in Python
+OWN = "own/"  # prefix of the name of an environment that a user gave in Python
 
 
 def ids() -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def canonical(env_id: str) -> str:
 
 
 def kind_of(env_id: str) -> Kind:
-    """Which library makes it; an unknown name is refused, with the nearest one as a hint."""
+    """The library that provides it; an unknown name is refused, with the nearest one as a hint."""
     if env_id in CONSTRUCTORS:
         return "native"
     if env_id.startswith(OWN):
@@ -63,7 +63,7 @@ def kind_of(env_id: str) -> Kind:
 
 
 def check_own(env_id: str, given: Any) -> None:
-    """Refuse a run of a user's own environment without it, and the other way round."""
+    """Refuse a run of a user's own environment if it is not given, and vice versa."""
     if env_id.startswith(OWN) and given is None:
         raise ValueError(f"{env_id} is an environment of a user's own: give it in Python, as `env`")
     if not env_id.startswith(OWN) and given is not None:
@@ -71,7 +71,7 @@ def check_own(env_id: str, given: Any) -> None:
 
 
 def make(env_id: str, /, **options: object) -> Environment:
-    """The JAX-native environment of that name; `options` are its constructor's."""
+    """Make the JAX-native environment of that name; `options` are its constructor's."""
     if kind_of(env_id) != "native":
         raise ValueError(f"{env_id} is not JAX-native; those are {', '.join(CONSTRUCTORS)}")
     build = CONSTRUCTORS[env_id]
@@ -80,12 +80,12 @@ def make(env_id: str, /, **options: object) -> Environment:
 
 
 def ready(env: Environment) -> Environment:
-    """As agents see it."""
+    """The environment as agents use it: actions in [-1, 1], `Masked` observations."""
     return with_masks(with_unit_actions(env))
 
 
 def with_unit_actions(env: Environment) -> Environment:
-    """The same environment, whose continuous actions are given in [-1, 1]."""
+    """The same environment with continuous actions in [-1, 1]."""
     box = env.action_box
     if box is None:
         return env
@@ -93,7 +93,7 @@ def with_unit_actions(env: Environment) -> Environment:
 
 
 def with_masks(env: Environment) -> Environment:
-    """The same environment, whose observations are `Masked` if it has an `allowed`."""
+    """The same environment with `Masked` observations, if it has `allowed`."""
     if env.allowed is None:
         return env
     if env.action_box is not None:

@@ -3,8 +3,8 @@
 Sutton (1996), "Generalization in reinforcement learning: successful examples using sparse coarse
 coding"; the dynamics are those of Sutton and Barto (1998), "Reinforcement Learning", section 11.3
 (the 'book' ones, with the term in the first link's velocity that the paper lacks). Constants, one
-Runge-Kutta step of 0.2 s (the book takes four of 0.05 s), reward and limits are those of
-Gymnasium's `Acrobot-v1` (Farama Foundation, MIT licence), itself after RLPy.
+Runge-Kutta step of 0.2 s (the book uses four of 0.05 s), reward and limits are those of
+Gymnasium's `Acrobot-v1` (Farama Foundation, MIT licence), which is based on RLPy's.
 """
 
 from math import pi
@@ -43,7 +43,7 @@ def acrobot(time_limit: int | None = 500) -> Environment:
 
 
 def derivative(y: Float[Array, "4"], torque: Float[Array, ""]) -> Float[Array, "4"]:
-    """The book's figure 11.5, whose letters these are; its cos(x - pi/2) is sin x."""
+    """The book's figure 11.5 in its notation; its cos(x - pi/2) is sin x."""
     theta1, theta2, spin1, spin2 = y
     h = MASS * LENGTH * CENTRE
     d1 = MASS * (LENGTH**2 + 2 * CENTRE**2) + 2 * h * jnp.cos(theta2) + 2 * INERTIA
@@ -57,7 +57,7 @@ def derivative(y: Float[Array, "4"], torque: Float[Array, ""]) -> Float[Array, "
 
 
 def runge_kutta(y: Float[Array, "4"], torque: Float[Array, ""]) -> Float[Array, "4"]:
-    """One step of order four."""
+    """One Runge-Kutta step of order four."""
     k1 = derivative(y, torque)
     k2 = derivative(y + DT / 2 * k1, torque)
     k3 = derivative(y + DT / 2 * k2, torque)
@@ -66,8 +66,8 @@ def runge_kutta(y: Float[Array, "4"], torque: Float[Array, ""]) -> Float[Array, 
 
 
 def bound(y: Float[Array, "4"]) -> Float[Array, "4"]:
-    """Angles into [-pi, pi], velocities clipped."""
-    # round, not mod: it leaves an angle already inside exactly as it was
+    """Wraps angles into [-pi, pi] and clips velocities."""
+    # round instead of mod leaves an angle inside the range exactly unchanged
     angles = y[:2] - 2 * pi * jnp.round(y[:2] / (2 * pi))
     limit = jnp.array([MAX_SPIN_1, MAX_SPIN_2], y.dtype)
     return jnp.concatenate([angles, jnp.clip(y[2:], -limit, limit)])

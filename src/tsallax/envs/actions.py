@@ -1,4 +1,4 @@
-"""What the actions of a Gymnasium environment are: indices, or vectors within bounds."""
+"""The actions of a Gymnasium environment: indices, or vectors within bounds."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from tsallax.types import Box
 
-# Gymnasium does not say what its actions mean, nor what their dimensions are.
+# Gymnasium does not name its actions, nor their dimensions.
 NAMES = {
     "Acrobot": ("-1", "0", "+1"),
     "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
@@ -26,7 +26,7 @@ NAMES = {
 
 
 def action_box(env_id: str, space: gymnasium.Space) -> Box | None:
-    """The bounds of continuous actions, None for discrete ones; everything else is refused."""
+    """The bounds of continuous actions, None for discrete ones; other spaces are refused."""
     if isinstance(space, spaces.Discrete):
         return None
     fault = _fault(space)
@@ -37,7 +37,7 @@ def action_box(env_id: str, space: gymnasium.Space) -> Box | None:
 
 
 def _fault(space: gymnasium.Space) -> str:
-    """Why actions of this kind cannot be learned; nothing if they can."""
+    """Why actions of this kind are not supported; empty if they are."""
     if not isinstance(space, spaces.Box):
         kind = type(space).__name__
         return f"{kind} actions: only Discrete ones, and a Box of numbers, can be learned"
@@ -62,12 +62,12 @@ def _fault(space: gymnasium.Space) -> str:
 
 
 def nobody(box: Box | None) -> int | float:
-    """What stands for no action at all: an index, or a number, that no policy gives."""
+    """The placeholder for no action: an index, or a number, that no policy returns."""
     return -1 if box is None else -np.inf
 
 
 def action_names(env: gymnasium.Env) -> tuple[str, ...]:
-    """Of the actions, or of the dimensions of continuous ones."""
+    """The names of the actions, or of the dimensions of continuous ones."""
     space = env.action_space
     count = int(space.n) if isinstance(space, spaces.Discrete) else math.prod(space.shape or ())
     meanings = getattr(env.unwrapped, "get_action_meanings", None)

@@ -1,7 +1,7 @@
 """Atari games through ale-py's own vector environment (extra `atari`).
 
-Frames are 84x84 and grey, the maximum of the last two of four emulator frames. They are
-given one by one, and the replay stacks them. Rewards are raw scores; the learner clips them.
+Frames are 84x84 in greyscale, the maximum of the last two of four emulator frames. They are
+returned one by one, and the replay stacks them. Rewards are raw scores; the learner clips them.
 """
 
 import re
@@ -17,7 +17,8 @@ from tsallax.envs.host import Moves
 from tsallax.spelling import install
 from tsallax.types import Box
 
-# Our choice; the paper names only KungFuMaster. Dense and sparse rewards, easy and hard to explore.
+# Our choice, with dense and sparse rewards, easy and hard exploration; the paper names only
+# KungFuMaster.
 GAMES = (
     "Alien", "Asterix", "BeamRider", "Breakout", "Enduro", "Freeway", "Hero", "KungFuMaster",
     "MsPacman", "Pong", "Qbert", "RoadRunner", "Seaquest", "SpaceInvaders", "VideoPinball",
@@ -25,12 +26,12 @@ GAMES = (
 
 
 def snake(name: str) -> str:
-    """`KungFuMaster` is `kung_fu_master` to the emulator."""
+    """Converts `KungFuMaster` to `kung_fu_master`, the emulator's spelling."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def rom_of(env_id: str) -> str:
-    """The game behind `ALE/Pong-v5`; an unknown one is refused, with the nearest name as a hint."""
+    """The ROM of `ALE/Pong-v5`; an unknown game is refused, with the nearest name as a hint."""
     from difflib import get_close_matches
 
     try:
@@ -62,12 +63,12 @@ class AtariEnvs:
 
     Args:
         env_id: such as `ALE/Pong-v5`.
-        n: how many.
+        n: number of environments.
         sticky: probability of repeating the last action in a frame.
-        noop_max: the most idle steps at the start of an episode.
+        noop_max: most idle steps at the start of an episode.
         fire_reset: press FIRE at the start of games that wait for it.
         episodic_life: a lost life is a termination for the learner; the game continues.
-        time_limit: of an episode, in steps of four frames.
+        time_limit: most steps of four frames per episode.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class AtariEnvs:
         self.lives, self.shown = np.zeros(n, int), np.zeros((84, 84), np.uint8)
 
     def gives_masks(self) -> bool:
-        """A game allows every action of its set."""
+        """Always false, as a game allows every action of its set."""
         return False
 
     def reset(self, seeds: Sequence[int | None]) -> Shaped[np.ndarray, "n 84 84"]:
@@ -126,7 +127,7 @@ class AtariEnvs:
         return Moves(observation, reward.astype(np.float32), terminated, truncated, over, final)
 
     def picture(self) -> UInt8[np.ndarray, "84 84 3"]:
-        """What the agent sees of the first game."""
+        """The last frame of the first game, as the agent sees it."""
         return np.repeat(self.shown[:, :, None], 3, -1)
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ FORCE = 10.0
 DT = 0.02
 MAX_X = 2.4
 MAX_ANGLE = np.deg2rad(12).item()
-START = 0.05  # every number of the first state is uniform in [-START, START)
+START = 0.05  # every component of the initial state is uniform in [-START, START)
 
 
 class State(NamedTuple):
@@ -44,7 +44,7 @@ def cartpole(time_limit: int | None = 500) -> Environment:
 
 
 def derivative(y: Float[Array, "4"], force: Float[Array, ""]) -> Float[Array, "4"]:
-    """Florian's equations at zero friction, in the state's order."""
+    """Florian's equations without friction, in the order of the state."""
     _, velocity, angle, spin = y
     mass, sin, cos = CART_MASS + POLE_MASS, jnp.sin(angle), jnp.cos(angle)
     push = (force + POLE_MASS * HALF_POLE * spin**2 * sin) / mass
@@ -68,7 +68,7 @@ def render(state: State) -> UInt8[Array, "160 320 3"]:
     tip = axle + 2 * HALF_POLE * draw.point(jnp.sin(angle), jnp.cos(angle))
 
     def scene(p: draw.Point) -> list[draw.Layer]:
-        # the track's two ends, and the two wheels, are one shape seen in a mirror
+        # the track's two ends, and the two wheels, are mirror images of one shape
         end = draw.point(jnp.abs(p[0]) - MAX_X, p[1] - track)
         wheel = draw.point(jnp.abs(p[0] - x) - 0.2, p[1] - track - 0.1)
         hub = draw.point(0.0, 0.0)

@@ -1,8 +1,8 @@
-"""Pictures as signed distances: one point at a time, so that a drawing can be jitted and vmapped.
+"""Pictures from signed distance functions of one point, so that drawing can be jitted and vmapped.
 
 The distance functions are the well-known ones (I. Quilez, "2D distance functions"); they are
-negative inside the shape and in the units of the world, which has its origin in the middle of the
-picture and y upwards.
+negative inside the shape and in world units. The origin of the world is the middle of the picture,
+and y points upwards.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def segment(p: Point, a: Point, b: Point, radius: float) -> Distance:
 
 
 def rectangle(p: Point, centre: Point, half_size: Point, radius: float = 0.0) -> Distance:
-    """Sides parallel to the axes, corners rounded by `radius`."""
+    """An axis-parallel rectangle with corners rounded by `radius`."""
     outside = jnp.abs(p - centre) - half_size + radius
     return length(jnp.maximum(outside, 0)) + jnp.minimum(jnp.max(outside), 0) - radius
 
@@ -50,7 +50,7 @@ def length(p: Point) -> Distance:
 
 
 def blend(layers: Sequence[Layer], pixel: float) -> Float[Array, "3"]:
-    """The layers one over the other, the first at the bottom, each edge one pixel soft."""
+    """Blend the layers, the first at the bottom, with edges antialiased over one pixel."""
     colour = jnp.array(PAPER, jnp.float32)
     for distance, paint in layers:
         cover = jnp.clip(0.5 - distance / pixel, 0, 1)
@@ -61,7 +61,7 @@ def blend(layers: Sequence[Layer], pixel: float) -> Float[Array, "3"]:
 def picture(
     scene: Callable[[Point], Sequence[Layer]], height: int, width: int, pixel: float
 ) -> UInt8[Array, "{height} {width} 3"]:
-    """The colours of `scene` at the pixels' centres; a pixel is `pixel` units of the world wide."""
+    """The colours of `scene` at the pixels' centres; a pixel is `pixel` world units wide."""
     x = (jnp.arange(width, dtype=jnp.float32) - (width - 1) / 2) * pixel
     y = ((height - 1) / 2 - jnp.arange(height, dtype=jnp.float32)) * pixel
 

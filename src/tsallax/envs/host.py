@@ -1,6 +1,6 @@
 """Environments on the host: Gymnasium's, one per cell, stepped together.
 
-One that raises, hangs or returns numbers that are not finite is stopped, with a message in
+An environment that raises, hangs or returns non-finite numbers is stopped, with a message in
 `failures`; the others continue.
 """
 
@@ -24,28 +24,27 @@ from tsallax.types import stacked
 
 
 class Moves(NamedTuple):
-    """What a step gives. The leading axis is the environments. Observations may be `Masked`."""
+    """The result of a step. The leading axis is the environments; observations may be `Masked`."""
 
     observation: Any  # where to act next, after a reset if need be
     reward: Float[np.ndarray, "n"]
-    terminated: Bool[np.ndarray, "n"]  # nothing is bootstrapped
+    terminated: Bool[np.ndarray, "n"]  # no bootstrap
     truncated: Bool[np.ndarray, "n"]
     over: Bool[np.ndarray, "n"]  # the episode ended; a lost life may terminate without it
-    final: Any  # where the step led, before a reset
+    final: Any  # the next observation, before a reset
 
 
 @runtime_checkable
 class HostEnvs(Protocol):
-    """Several environments of one kind. Those in `failures` give zeros from then on.
+    """Several environments of one kind. Those in `failures` return zeros from then on.
 
-    Actions are indices, or, if there is an `action_box`, vectors of [-1, 1] that stand for its
-    bounds. `reset` leaves those with the seed None as they are. The action `nobody` of
-    `envs.actions` is for an environment that is not looked at: it need not be stepped. Their rows
-    mean nothing.
+    Actions are indices or, with an `action_box`, vectors in [-1, 1] that are scaled to its bounds.
+    `reset` leaves environments with the seed None unchanged. The action `nobody` of `envs.actions`
+    is for environments that are not used: they need not be stepped, and their rows are undefined.
     """
 
     count: int
-    observation: Any  # its shape and type, those of a `Masked` one if it comes with a mask
+    observation: Any  # its shape and dtype; a `Masked` of them if it comes with a mask
     action_names: tuple[str, ...]
     action_box: ActionBox | None
     time_limit: int | None
@@ -62,14 +61,14 @@ class GymEnvs:
     """`n` Gymnasium environments.
 
     Args:
-        env_id: as `gymnasium.make` takes it, `module:Name-v0` included.
-        n: how many.
+        env_id: a name for `gymnasium.make`, `module:Name-v0` included.
+        n: number of environments.
         timeout: seconds that a step or reset may take; 0 for no limit.
-        render: keep a picture of where each step led, for `picture`.
-        one_hot: of discrete observations, make vectors.
-        masks: whether it says which actions are allowed, see `gives_masks`.
-        source: makes each one and takes it back, if it is not known by its name.
-        options: of `gymnasium.make`, such as `max_episode_steps`.
+        render: render the state after each step, for `picture`.
+        one_hot: encode discrete observations as one-hot vectors.
+        masks: whether it provides action masks, see `gives_masks`.
+        source: makes environments and takes them back, if they are not known by name.
+        options: options of `gymnasium.make`, such as `max_episode_steps`.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class GymEnvs:
         self.action_names = action_names(first)
 
     def gives_masks(self) -> bool:
-        """Whether the first one, which is reset, says which actions are allowed."""
+        """Returns whether the first environment, which is reset, provides action masks."""
         return bool(self._try(0, lambda env, seed: MASK in env.reset(seed=seed)[1], 0))
 
     def reset(self, seeds: Sequence[int | None]) -> Any:
@@ -139,7 +138,7 @@ class GymEnvs:
                 env.close()
 
     def _try(self, i: int, call: Callable[..., Any], argument: Any) -> Any:
-        """What the call returns, or None for an environment that failed, now or before."""
+        """Returns the result of the call, or None if the environment has failed, now or before."""
         if i in self.failures:
             return None
         found, why = attempt(self.timeout, lambda: call(self.envs[i], argument))
@@ -169,7 +168,7 @@ class GymEnvs:
         return start, reward, bool(terminated), bool(truncated), over, final
 
     def _own(self, env: gymnasium.Env, action: Any) -> Any:
-        """The action, within its bounds, as the environment takes it."""
+        """The action in the environment's own format, within its bounds."""
         if self.action_box is None:
             return self.first_action + int(action)
         if not np.isfinite(action).all():
@@ -178,7 +177,7 @@ class GymEnvs:
 
 
 def attempt(seconds: float, call: Callable[[], Any]) -> tuple[Any, str]:
-    """What the call returns, and why it did not."""
+    """Returns the result of the call, and the error if it failed."""
     try:
         return within(seconds, call), ""
     except EnvironmentStoppedError as failure:
@@ -188,7 +187,7 @@ def attempt(seconds: float, call: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def within(seconds: float, call: Callable[[], Any]) -> Any:
-    """What `call` returns or raises. A call that takes longer is abandoned in its thread."""
+    """Returns or raises as `call` does. A call that takes longer is abandoned in its thread."""
     if not seconds:
         return call()
     answers: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
@@ -209,11 +208,11 @@ def within(seconds: float, call: Callable[[], Any]) -> Any:
     return value
 
 
-EXTRAS = {"box2d": "box2d", "mujoco": "mujoco"}  # by what Gymnasium says is missing
+EXTRAS = {"box2d": "box2d", "mujoco": "mujoco"}  # extras by a word in Gymnasium's error message
 
 
 def make_one(env_id: str, **options: Any) -> gymnasium.Env:
-    """`gymnasium.make`, with errors of one line that say what to do."""
+    """Calls `gymnasium.make`, with one-line errors that say what to do."""
     try:
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except gymnasium.error.DependencyNotInstalled as error:
@@ -235,7 +234,7 @@ def make_host(
     masks: bool = False,
     **options: Any,
 ) -> HostEnvs:
-    """`n` environments of that name on the host, as Gymnasium or the emulator makes them."""
+    """Make `n` host environments of that name, by Gymnasium or the emulator."""
     if kind_of(env_id) == "atari":
         from tsallax.envs.atari import AtariEnvs
 
@@ -251,7 +250,7 @@ def make_host(
 
 
 def spaces_of(env_id: str, one_hot: bool = False) -> tuple[Any, ActionBox | None]:
-    """The shape and type of what an environment shows, and the bounds of continuous actions."""
+    """The shape and dtype of an environment's observations, and the bounds of its actions."""
     one = make_host(env_id, 1, one_hot=one_hot)
     one.close()
     return one.observation, one.action_box
@@ -266,9 +265,9 @@ def find_registered(env_id: str, native: Collection[str]) -> None:
         )
     try:
         if package:
-            import_module(package)  # which registers the name
+            import_module(package)  # registers the name
         gymnasium.spec(name)
-    except Exception as error:  # what a package does when it is imported is its own affair
+    except Exception as error:  # importing a user's package may raise anything
         known = {name.lower(): name for name in (*native, *gymnasium.registry)}
         near = get_close_matches(name.lower(), known, n=1)
         if not isinstance(error, (gymnasium.error.Error, ValueError)):

@@ -1,4 +1,4 @@
-"""Environments that a user hands over in Python: objects, functions that make them, vectors."""
+"""Environments that a user passes in Python: objects, functions that make them, vectors."""
 
 import re
 import weakref
@@ -19,19 +19,19 @@ Single: TypeAlias = gymnasium.Env | VectorEnv
 
 
 class Source:
-    """Where a user's Gymnasium environments come from.
+    """Provides a user's Gymnasium environments.
 
-    An object is lent as long as it is free, and never closed: it is the user's. Further ones are
-    made as its `spec` says; a function makes every one.
+    A user's object is used for one run at a time, and never closed. Further ones are made from its
+    `spec`; a user's function makes all of them.
 
     Args:
-        first: the object, or the first one that the function made.
+        first: the object, or the first environment that the function made.
         build: makes another one.
-        is_users: whether the first one is the user's.
+        is_users: whether the first one is the user's object.
     """
 
     def __init__(self, first: Single, build: Callable[[], Any], is_users: bool):
-        self.first: Single | None = first  # while nobody has it
+        self.first: Single | None = first  # None while it is in use
         self.users = first if is_users else None
         self.build, self.made = build, weakref.WeakSet([first])
         self.name, self.size = _name(first), 0
@@ -64,7 +64,7 @@ class Source:
         return sight_of(self.name, *self.spaces, one_hot)
 
     def check_copies(self) -> None:
-        """Refuse, before a run needs it, an object that there is no second one of."""
+        """Refuse an object of which no copy can be made, before a run needs one."""
         if self.users is not None:
             self.build().close()
 
@@ -83,7 +83,7 @@ def given_environment(given: Any) -> Environment | Source | None:
 
 
 def own_environment(given: Any) -> Environment | Source:
-    """What a user gave in the place of a name, which is refused if it is nothing of the kind."""
+    """Convert what a user gave instead of a name; anything but an environment is refused."""
     if isinstance(given, Environment):
         return given
     if isinstance(given, Single):
@@ -99,7 +99,7 @@ def own_environment(given: Any) -> Environment | Source:
 
 
 def own_name(own: Environment | Source) -> str:
-    """The name under which a run folder knows it."""
+    """Its name in a run folder."""
     name = own.id if isinstance(own, Environment) else own.name
     return OWN + re.sub(r"[^\w.-]+", "-", name)
 
@@ -111,7 +111,7 @@ def _checked(made: Any) -> Single:
 
 
 def _name(one: Any) -> str:
-    """As it is registered, or of its class; of a vector, that of one in it, where it shows them."""
+    """The registered name, or its class's; for a vector, that of one environment, if accessible."""
     one = getattr(one.unwrapped, "envs", [one])[0]
     return _kind(one.unwrapped) if one.spec is None else one.spec.id
 
@@ -121,7 +121,7 @@ def _kind(thing: Any) -> str:
 
 
 def _copy(given: Single) -> Single:
-    """Another one, as the spec says; of a vector, by the functions that made it."""
+    """Make another one from its spec; for a vector, with the functions that made it."""
     name = _kind(given.unwrapped)
     hint = "give a function that makes one, or eval_every=0 and a single seed"
     try:

@@ -18,12 +18,12 @@ LENGTH = 1.0
 TIME_STEP = 0.05
 MAX_SPEED = 8.0
 MAX_TORQUE = 2.0
-START = (jnp.pi, 1.0)  # the first angle and velocity are uniform up to these, on either side
+START = (jnp.pi, 1.0)  # initial angle and velocity are uniform in plus or minus these
 
 
 class State(NamedTuple):
     y: Float[Array, "2"]  # angle from upright, and its velocity
-    torque: Float[Array, ""]  # the last one, to be drawn
+    torque: Float[Array, ""]  # the last one, for rendering
     t: Int[Array, ""]
 
 
@@ -63,7 +63,7 @@ def observe(state: State) -> Float[Array, "3"]:
 def render(state: State) -> UInt8[Array, "240 240 3"]:
     angle = state.y[0]
     pivot = draw.point(0.0, 0.0)
-    bob = LENGTH * draw.point(-jnp.sin(angle), jnp.cos(angle))  # as Gymnasium turns it
+    bob = LENGTH * draw.point(-jnp.sin(angle), jnp.cos(angle))  # same direction as in Gymnasium
     push = 0.35 * state.torque / MAX_TORQUE
     end = bob + push * draw.point(-jnp.cos(angle), -jnp.sin(angle))
 

@@ -1,4 +1,4 @@
-"""What a Gymnasium environment takes and shows: its spaces, its observations, its masks."""
+"""The interface of a Gymnasium environment: its spaces, observations and action masks."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 from tsallax.envs.actions import action_box
 from tsallax.types import Masked
 
-MASK = "action_mask"  # the key of an `info`
+MASK = "action_mask"  # key of `info`
 
 
 class EnvironmentStoppedError(Exception):
@@ -20,11 +20,11 @@ class EnvironmentStoppedError(Exception):
 
 
 class Sight(NamedTuple):
-    """How what an environment gives becomes what an agent sees."""
+    """Converts the observations of an environment to those of an agent."""
 
     frame: jax.ShapeDtypeStruct
     actions: int
-    first: int | None = None  # the least of discrete observations, which are one-hot encoded
+    first: int | None = None  # the least discrete observation; these are one-hot encoded
     masks: bool = False  # whether each observation comes with a mask
 
     @property
@@ -34,12 +34,12 @@ class Sight(NamedTuple):
         return Masked(self.frame, jax.ShapeDtypeStruct((self.actions,), jnp.bool_))
 
     def blank(self) -> Any:
-        """What stands in the place of an observation that nobody looks at."""
+        """The placeholder for an observation that is not used."""
         frame = np.zeros(self.frame.shape, self.frame.dtype)
         return Masked(frame, np.ones(self.actions, bool)) if self.masks else frame
 
     def read(self, given: Any, info: Any, call: str, last: bool = False) -> Any:
-        """An observation, checked; `last` is one from which nothing is bootstrapped."""
+        """Convert and check an observation; `last` marks one that is not bootstrapped from."""
         frame = self._frame(given, call)
         allowed = self._allowed(info, call, last)
         return frame if allowed is None else Masked(frame, allowed)
@@ -85,7 +85,7 @@ def sight_of(
     one_hot: bool = False,
     masks: bool = False,
 ) -> Sight:
-    """The sight of an environment with these spaces; what cannot be learned is refused."""
+    """The `Sight` of an environment with these spaces; unsupported spaces are refused."""
     box = action_box(name, actions)
     number = len(box.low) if box else int(actions.n)  # type: ignore[attr-defined]
     if one_hot:
@@ -99,7 +99,7 @@ def sight_of(
 
 
 def observation_spec(name: str, space: gymnasium.Space) -> jax.ShapeDtypeStruct:
-    """Vectors become float32; images of uint8 or bool keep their type."""
+    """The spec of observations: vectors become float32, uint8 and bool images keep their dtype."""
     if isinstance(space, Discrete):
         raise ValueError(
             f"{name} has observations {space}: --one-hot True (one_hot=True) makes vectors of them"

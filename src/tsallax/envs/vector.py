@@ -1,6 +1,7 @@
-"""Gymnasium's vector environments, as learners take them.
+"""Gymnasium's vector environments, with the interface of learners.
 
-To a learner the next episode starts in the step in which one ends, whatever a vector's own mode.
+For a learner the next episode starts in the step in which one ends, whatever the vector's own
+autoreset mode.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,15 +18,15 @@ from tsallax.types import Box, stacked
 
 
 class VectorEnvs:
-    """The first `n` environments of as many vectors as that takes.
+    """The first `n` environments of as many vectors as necessary.
 
     Args:
-        name: for people.
-        n: how many; the rest of the last vector is stepped, and not looked at.
+        name: the name in messages.
+        n: number of environments; the rest of the last vector is stepped but not used.
         source: makes vectors, and takes them back.
         timeout: seconds that a step or reset may take; 0 for no limit.
-        one_hot: of discrete observations, make vectors.
-        masks: whether they say which actions are allowed, see `gives_masks`.
+        one_hot: encode discrete observations as one-hot vectors.
+        masks: whether they provide action masks, see `gives_masks`.
     """
 
     def __init__(self, name: str, n: int, source: Any, timeout: float, one_hot: bool, masks: bool):
@@ -41,17 +42,17 @@ class VectorEnvs:
         self.vectors = [first, *(source.make() for _ in range(-(-n // self.size) - 1))]
         self.same_step = first.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP
         spaces = first.single_observation_space, first.single_action_space
-        self.action_box: Box | None = action_box(name, spaces[1])  # which no learner takes yet
+        self.action_box: Box | None = action_box(name, spaces[1])  # no learner supports it yet
         self.sight = sight_of(name, *spaces, one_hot, masks)
         self.observation = self.sight.observation
         self.first_action = int(getattr(spaces[1], "start", 0))
         self.action_names = tuple(map(str, range(self.sight.actions)))
-        self.time_limit: int | None = None  # each one's own business
-        self.idle = np.zeros(len(self.vectors) * self.size, int)  # actions where nobody looks
+        self.time_limit: int | None = None  # handled by the environments themselves
+        self.idle = np.zeros(len(self.vectors) * self.size, int)  # for environments not used
         self.begun = False
 
     def gives_masks(self) -> bool:
-        """Whether the first vector, which is reset, says which actions are allowed."""
+        """Returns whether the first vector, which is reset, provides action masks."""
         return bool(self._try(0, lambda: MASK in self.vectors[0].reset(seed=0)[1]))
 
     def reset(self, seeds: Sequence[int | None]) -> Any:
@@ -86,7 +87,7 @@ class VectorEnvs:
                 self._reset(v, [None] * self.size, over, start)
                 continue
             self._read(v, seen, info, "step", ~over, final)
-            if over.any():  # what is seen is a start, the end is in the info
+            if over.any():  # observations are initial ones; the final ones are in the info
                 self._read(v, info["final_obs"], info["final_info"], "step", over, final, last)
                 self._read(v, seen, info, "reset", over, start)
         for i in np.flatnonzero(~np.isfinite(reward[: self.count])):
@@ -98,7 +99,7 @@ class VectorEnvs:
         return Moves(stacked(now), *numbers, stacked(final[:n]))
 
     def picture(self) -> UInt8[np.ndarray, "1 1 3"]:
-        """Nothing: a vector is not shown."""
+        """An empty picture, as vectors are not rendered."""
         return np.zeros((1, 1, 3), np.uint8)
 
     def close(self) -> None:
@@ -129,7 +130,7 @@ class VectorEnvs:
         rows: list[Any],
         last: Bool[np.ndarray, "size"] | None = None,
     ) -> None:
-        """Put what the chosen ones of a vector show into `rows`."""
+        """Put the observations of the chosen environments of a vector into `rows`."""
         for j in np.flatnonzero(chosen):
             i = v * self.size + int(j)
             own = {MASK: info[MASK][j]} if MASK in info and info[f"_{MASK}"][j] else {}
@@ -143,7 +144,7 @@ class VectorEnvs:
                 self.failures[i] = str(failure)
 
     def _try(self, v: int, call: Callable[[], Any]) -> Any:
-        """What the call returns, or None for a vector that failed, now or before."""
+        """Returns the result of the call, or None if the vector has failed, now or before."""
         every = range(self.count)[self._of(v)]
         if all(i in self.failures for i in every):
             return None

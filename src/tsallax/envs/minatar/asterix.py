@@ -1,6 +1,6 @@
-"""Asterix: fetch the gold and keep clear of the enemies that cross the screen.
+"""Asterix: collect the gold and avoid the enemies that cross the screen.
 
-Reward 1 per gold. Ramping makes entities come and move faster, nine times.
+Reward 1 per gold. Ramping makes entities appear and move faster, up to nine times.
 """
 
 from typing import NamedTuple
@@ -43,13 +43,13 @@ RAMP_STEPS, LAST_RAMP = 100, 9
 class Game(NamedTuple):
     x: Int[Array, ""]  # the player
     y: Int[Array, ""]
-    entity_x: Int[Array, "8"]  # NOWHERE in an empty slot, where the others have no meaning
+    entity_x: Int[Array, "8"]  # NOWHERE in an empty slot, whose other fields are undefined
     entity_dx: Int[Array, "8"]  # 1 or -1
     entity_gold: Bool[Array, "8"]
     spawn_timer: Int[Array, ""]
     move_timer: Int[Array, ""]
     ramp_timer: Int[Array, ""]
-    ramp: Int[Array, ""]  # number of ramps so far; both intervals follow from it
+    ramp: Int[Array, ""]  # number of ramps so far, which determines both intervals
 
 
 def spawn_interval(ramp: Int[Array, ""]) -> Int[Array, ""]:
@@ -84,10 +84,10 @@ def advance(game: Game, action: Action, draws: Draws, ramping: Ramping) -> Advan
 
     move = game.move_timer == 0
     entity_x = jnp.where(move, glide(entity_x, entity_dx), entity_x)
-    # Without a move this finds nothing that is not in `touch`.
+    # Without a move this adds nothing to `touch`.
     touch_again = (y == ENTITY_Y) & (entity_x == x)
     entity_x = jnp.where(touch_again & entity_gold, NOWHERE, entity_x)
-    touched = touch | touch_again  # one bit at the most: the player's row
+    touched = touch | touch_again  # at most one: the player's row
 
     ramps = (game.ramp < LAST_RAMP) & ramping
     ramp_up = ramps & (game.ramp_timer < 0)

@@ -1,6 +1,6 @@
 """Breakout: a ball, a paddle of one cell, and three rows of bricks.
 
-Reward 1 per brick. The game has no ramping: the switch is there for all games alike.
+Reward 1 per brick. The game has no ramping; the option exists because all games share it.
 """
 
 from typing import NamedTuple
@@ -44,12 +44,12 @@ class Game(NamedTuple):
     dy: Int[Array, ""]
     last_x: Int[Array, ""]
     last_y: Int[Array, ""]
-    strike: Bool[Array, ""]  # the ball's latest target was a brick
+    strike: Bool[Array, ""]  # whether the ball's latest target was a brick
     bricks: Bool[Array, "3 10"]
 
 
 def start(draws: Draws) -> Game:
-    """The one draw of the game: the side at which the ball starts."""
+    """The initial state; its only random choice is the side at which the ball starts."""
     right = draws[0] >= 0.5
     x, y = jnp.where(right, jnp.int32(9), 0), jnp.int32(3)
     dx = jnp.where(right, jnp.int32(-1), 1)
@@ -73,10 +73,10 @@ def advance(game: Game, action: Action, draws: Draws, ramping: Ramping) -> Advan
     saved = floor & (paddle == game.x)
     turned = floor & ~saved & (paddle == x)
     lost = floor & ~saved & ~turned
-    # No brick can be hit on the floor, so the bricks of before tell whether any is left.
+    # No brick can be hit at the floor, so the previous bricks tell whether any is left.
     refill = floor & ~jnp.any(game.bricks)
 
-    # At the ceiling the rules set y to 0, which is where the ball was.
+    # At the ceiling the rules set y to 0, where the ball already was.
     bounced = (y < 0) | hit | saved | turned
     return (
         Game(

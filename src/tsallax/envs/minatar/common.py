@@ -1,8 +1,8 @@
-"""What the MinAtar games share: actions, sticky actions, time limits and the renderer.
+"""The parts shared by the MinAtar games: actions, sticky actions, time limits, the renderer.
 
-The rules of every game are in docs/minatar-rules.md; they were written by Young and Tian (2019,
-arXiv:1903.03176). Two deviations from the original: a reset forgets the last action, so that an
-episode depends on nothing before it, and a time limit truncates where the original terminates.
+The rules of every game are in docs/minatar-rules.md; they are by Young and Tian (2019,
+arXiv:1903.03176). Two deviations from the original: a reset clears the last action, so that an
+episode does not depend on earlier ones, and a time limit truncates where the original terminates.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ NOOP, LEFT, UP, RIGHT, DOWN, FIRE = range(len(ACTIONS))
 
 Game = Any  # the state of a game: a NamedTuple of arrays
 Action = Int[Array, ""]
-Draws = Float[Array, "n"]  # uniform on [0, 1): every number that a step might need
+Draws = Float[Array, "n"]  # uniform on [0, 1): all random numbers that a step may need
 Grid = Bool[Array, "10 10"]  # [y, x]
 Image = Bool[Array, "10 10 channels"]
 Ramping = bool | Bool[Array, ""]
@@ -30,7 +30,7 @@ Advanced = tuple[Game, Float[Array, ""], Bool[Array, ""]]  # next state, reward,
 
 
 class Layer(NamedTuple):
-    """How one channel is painted: a colour, and the part of the cell that it fills."""
+    """How one channel is drawn: a colour, and the part of the cell that it fills."""
 
     channel: int
     colour: tuple[int, int, int]
@@ -38,9 +38,9 @@ class Layer(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """One game. All randomness comes in through `draws`, so `advance` can be replayed.
+    """One game. All randomness is in the argument `draws`, so that `advance` can be replayed.
 
-    What `advance` does after a terminal state has no meaning: the loop resets.
+    The result of `advance` after a terminal state is undefined, as the loop resets.
     """
 
     id: str
@@ -49,12 +49,12 @@ class Rules(NamedTuple):
     advance: Callable[[Game, Action, Draws, Ramping], Advanced]
     observe: Callable[[Game], Image]
     minimal_actions: tuple[int, ...]
-    layers: tuple[Layer, ...]  # later ones cover earlier ones
+    layers: tuple[Layer, ...]  # later layers cover earlier ones
     time_limit: int | None = None
 
 
 class State(NamedTuple):
-    """A game together with what belongs to the episode around it."""
+    """A game with the state of the episode around it."""
 
     game: Game
     last_action: Action  # as executed, an index into ACTIONS
@@ -68,7 +68,7 @@ def environment(
     minimal_actions: bool = False,
     time_limit: int | None = None,
 ) -> Environment:
-    """`rules` with sticky actions and a time limit: the shorter of the game's and the given one."""
+    """`rules` with sticky actions and the shorter of the game's and the given time limit."""
     actions = rules.minimal_actions if minimal_actions else range(len(ACTIONS))
     limit = min((n for n in (rules.time_limit, time_limit) if n is not None), default=None)
 
@@ -77,7 +77,7 @@ def environment(
         return State(rules.start(draws), jnp.int32(NOOP), jnp.int32(0))
 
     def step(state: State, action: Action, key: PRNGKeyArray) -> tuple[State, Outcome]:
-        # One call for all numbers: a call to the generator costs more than most games' rules.
+        # One call for all numbers, as a call of the generator costs more than most games' rules.
         draws = jax.random.uniform(key, (1 + rules.num_draws,))
         given = jnp.asarray(actions, jnp.int32)[action] if minimal_actions else action
         executed = jnp.where(draws[0] < sticky, state.last_action, given).astype(jnp.int32)
@@ -102,22 +102,22 @@ def moves(action: Action, less: int, more: int) -> Int[Array, ""]:
     return (action == more).astype(jnp.int32) - (action == less).astype(jnp.int32)
 
 
-NOWHERE = -SIZE  # the x of what is gone: the cells beside it are off the grid as well
+NOWHERE = -SIZE  # the x of removed objects; neighbouring cells are off the grid as well
 
 
 def glide(x: Int[Array, "*n"], dx: Int[Array, "*n"]) -> Int[Array, "*n"]:
-    """One cell further, or NOWHERE if that is off the grid."""
+    """Move by one cell, to NOWHERE if that is off the grid."""
     moved = x + dx
     return jnp.where((moved >= 0) & (moved < SIZE), moved, NOWHERE)
 
 
 def cell(y: Int[Array, ""], x: Int[Array, ""]) -> Grid:
-    """One cell set, or none if (y, x) is off the grid."""
+    """A grid with one cell set, or none if (y, x) is off the grid."""
     return (y == ROWS) & (x == COLUMNS)
 
 
 PIXELS = 16  # per cell and side
-BACKGROUND, TILE = (17, 17, 23), (22, 22, 29)  # the tiles make empty cells countable
+BACKGROUND, TILE = (17, 17, 23), (22, 22, 29)  # tiles make empty cells visible
 
 
 def paint(

@@ -1,8 +1,8 @@
 """Freeway: lead a chicken over eight lanes of traffic, as often as the time allows.
 
-Reward 1 per crossing. The game has no ramping: the switch is there for all games alike. The episode
-ends after 2501 steps and by nothing else. That is a time limit, so it truncates; the original
-reports a terminal state.
+Reward 1 per crossing. The game has no ramping; the option exists because all games share it. The
+episode ends only after 2501 steps. That is a time limit, so it truncates; the original reports a
+terminal state.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Game(NamedTuple):
     y: Int[Array, ""]  # the chicken
     pause: Int[Array, ""]  # steps until the chicken may move
     car_x: Int[Array, "8"]
-    car_speed: Int[Array, "8"]  # waiting steps between moves: small is fast
+    car_speed: Int[Array, "8"]  # steps between moves: a small number is fast
     car_dx: Int[Array, "8"]
     car_timer: Int[Array, "8"]
 
@@ -86,7 +86,7 @@ def advance(game: Game, action: Action, draws: Draws, ramping: Ramping) -> Advan
 
     move = timer == 0
     car_x = jnp.where(move, jnp.mod(game.car_x + dx, SIZE), game.car_x)
-    # Of all cars only the one in the chicken's row counts: a hit sends it to row 9, without cars.
+    # Only the car in the chicken's row can hit: a hit sends the chicken to row 9, without cars.
     hit = jnp.any((y == CAR_Y) & ((game.car_x == CHICKEN_X) | (car_x == CHICKEN_X)))
     return (
         Game(

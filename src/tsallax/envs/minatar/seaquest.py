@@ -1,7 +1,7 @@
 """Seaquest: a submarine picks up divers among fish and enemies, while the air runs out.
 
-Reward 1 per enemy shot, and more for surfacing with six divers the more air is left. Ramping makes
-enemies come and move faster each time that the player surfaces, 19 times.
+Reward 1 per enemy shot, and a reward for surfacing with six divers that grows with the air left.
+Ramping makes enemies appear and move faster each time the player surfaces, up to 19 times.
 """
 
 from typing import TypeVar
@@ -98,7 +98,7 @@ Slots = TypeVar("Slots", Enemies, Divers, Bullets)
 
 
 def _push(when: Bool[Array, ""], new: Slots, slots: Slots) -> Slots:
-    """`new` in slot 0 and all others one slot further, so that slots are in order of age."""
+    """Put `new` into slot 0 and move all others by one slot, so that slots are in order of age."""
 
     def push(first: Array, rest: Array) -> Array:
         return jnp.where(when, jnp.concatenate([first[None], rest[:-1]]), rest)
@@ -131,16 +131,16 @@ def _spawn_diver(game: Game, draws: Float[Array, "2"]) -> Divers:
 
 
 def _seniority(enemies: Enemies) -> Int[Array, "n"]:
-    """Grows with age; every fish is above every submarine. From 0 to 2 ENEMIES - 1."""
+    """A rank from 0 to 2 ENEMIES - 1 that grows with age; fish rank above submarines."""
     return jnp.where(enemies.sub, 0, ENEMIES) + np.arange(ENEMIES)
 
 
 def _hits(
     bullets: Bullets, enemies: Enemies, targets: Int[Array, "n"], priority: Int[Array, "n"]
 ) -> tuple[Bool[Array, "m"], Bool[Array, "n"]]:
-    """Bullets that hit, and enemies killed: of those met, the one with the highest priority.
+    """Bullets that hit, and enemies killed: of those hit, the one with the highest priority.
 
-    Enemies are met at x = `targets`, in their rows.
+    Enemies are hit at x = `targets`, in their rows.
     """
     column = (bullets.x >= 0)[:, None] & (bullets.x[:, None] == targets[None])
     rank = jnp.where(column & (bullets.y[:, None] == enemies.y[None]), priority[None], -1)
@@ -149,7 +149,7 @@ def _hits(
 
 
 def _shoot(enemies: Enemies, bullets: Bullets) -> tuple[Enemies, Bullets, Int[Array, ""]]:
-    """Bullets move, and each kills one enemy in its cell: fish before submarines, old first."""
+    """Move bullets; each kills one enemy in its cell: fish before submarines, oldest first."""
     bullets = bullets._replace(x=glide(bullets.x, bullets.dx))
     hit, killed = _hits(bullets, enemies, enemies.x, _seniority(enemies))
     return (
@@ -179,7 +179,7 @@ def _attack(
     y: Int[Array, ""],
     interval: Int[Array, ""],
 ) -> tuple[Enemies, Bullets, Int[Array, ""], Bool[Array, ""]]:
-    """Enemies move, shoot, run into bullets (submarines before fish, new first) and the player."""
+    """Enemies move, shoot, hit bullets (submarines before fish, newest first) and the player."""
     move = (enemies.timer == 0) & (enemies.x >= 0)
     moved_x = jnp.where(move, enemies.x + enemies.dx, enemies.x)
 
@@ -190,7 +190,7 @@ def _attack(
     near = (enemies.x == x) | (moved_x == x) | (muzzle_x == x) | (shot_x == x)
     caught = jnp.any((enemies.y == y) & near)
 
-    # The player's cell holds no bullet, so an enemy never meets both.
+    # The player's cell holds no bullet, so an enemy never hits both.
     targets = jnp.where(move, moved_x, NOWHERE)
     hit, killed = _hits(bullets, enemies, targets, 2 * ENEMIES - _seniority(enemies))
     gone = killed | (moved_x < 0) | (moved_x >= SIZE)

@@ -1,4 +1,4 @@
-"""Seaquest's state and its picture; the rules are in seaquest.py."""
+"""Seaquest's state and its observation; the rules are in seaquest.py."""
 
 from typing import NamedTuple
 
@@ -30,18 +30,18 @@ LAYERS = (
     Layer(2, (255, 255, 255), "dot"),
     Layer(4, (177, 48, 148), "dot"),
 )
-GAUGES = ROWS == SIZE - 1  # row 9 shows nothing else
+GAUGES = ROWS == SIZE - 1  # row 9 has only gauges
 OXYGEN, CREW, RELOAD = 200, 6, 5
 ENEMY_RELOAD, DIVER_PAUSE, DIVER_INTERVAL, LAST_RAMP = 10, 5, 30, 19
-# Bounds of docs/minatar-rules.md: an object is gone before its slot is needed again.
+# Bounds from docs/minatar-rules.md: an object is removed before its slot is needed again.
 ENEMIES, DIVERS, BULLETS = 30, 2, 2
 
 
 class Enemies(NamedTuple):
-    """Fish and submarines, the newest in slot 0; x is NOWHERE if it is gone.
+    """Fish and submarines, the newest in slot 0; x is NOWHERE if it has been removed.
 
-    A submarine's bullet is gone before the next one is fired, and leaves the grid no later than the
-    submarine would: so it needs no slot of its own, and keeps the row and direction of its slot.
+    A submarine's bullet is removed before the next one is fired, and leaves the grid no later than
+    the submarine would: so it shares the slot, with its row and direction.
     """
 
     x: Int[Array, "n"]
@@ -54,7 +54,7 @@ class Enemies(NamedTuple):
 
 
 class Divers(NamedTuple):
-    """The newest in slot 0."""
+    """The divers, the newest in slot 0."""
 
     x: Int[Array, "n"]
     y: Int[Array, "n"]
@@ -63,9 +63,9 @@ class Divers(NamedTuple):
 
 
 class Bullets(NamedTuple):
-    """The player's, the newest in slot 0.
+    """The player's bullets, the newest in slot 0.
 
-    Each stays ahead of the player, who is no faster, so no two are ever in one cell.
+    Each stays ahead of the player, who is not faster, so no two are ever in the same cell.
     """
 
     x: Int[Array, "n"]
@@ -83,7 +83,7 @@ class Game(NamedTuple):
     shot_timer: Int[Array, ""]
     enemy_timer: Int[Array, ""]
     diver_timer: Int[Array, ""]
-    ramp: Int[Array, ""]  # number of ramps so far; both enemy intervals follow from it
+    ramp: Int[Array, ""]  # number of ramps so far, which determines both enemy intervals
     enemies: Enemies
     divers: Divers
     bullets: Bullets

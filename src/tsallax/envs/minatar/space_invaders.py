@@ -1,6 +1,6 @@
-"""Space Invaders: shoot the aliens, which march down, shoot back, and come again in new waves.
+"""Space Invaders: shoot the aliens, which move down, shoot back, and return in new waves.
 
-Reward 1 per alien. Ramping makes each of the first six new waves march faster.
+Reward 1 per alien. Ramping makes each of the first six new waves move faster.
 """
 
 from typing import NamedTuple
@@ -41,7 +41,7 @@ WAVE[:4, 2:8] = True
 NEW_ROW = np.zeros((1, SIZE), bool)
 FLOOR = SIZE - 1  # the cannon's row
 RELOAD, ALIEN_RELOAD = 5, 10
-SLOWEST, FASTEST = 12, 6  # intervals between the moves of many aliens
+SLOWEST, FASTEST = 12, 6  # steps between the moves of many aliens
 
 
 class Game(NamedTuple):
@@ -76,7 +76,7 @@ def advance(game: Game, action: Action, draws: Draws, ramping: Ramping) -> Advan
     x = jnp.clip(game.x + moves(action, LEFT, RIGHT), 0, 9)
     fire = (action == FIRE) & (game.shot_timer == 0)
     shot_timer = jnp.where(fire, RELOAD, game.shot_timer)
-    # A new bullet moves at once, so it comes in as row 8: row 9 never holds one after a step.
+    # A new bullet moves at once, so it appears in row 8: row 9 never has one after a step.
     muzzle = fire & (x == COLUMNS)
     bullets = jnp.concatenate([game.bullets[1:FLOOR], muzzle, NEW_ROW])
     alien_bullets = jnp.concatenate([NEW_ROW, game.alien_bullets[:FLOOR]])
@@ -113,12 +113,12 @@ def advance(game: Game, action: Action, draws: Draws, ramping: Ramping) -> Advan
 
 
 def _march(game: Game, x: Int[Array, ""]) -> tuple[Grid, Int[Array, ""], Bool[Array, ""]]:
-    """The aliens after their move (if it is time), their direction, and whether they have won."""
+    """The aliens after their move (if one is due), their direction, and whether they have won."""
     now = game.move_timer == 0
     border = jnp.where(game.dx < 0, game.aliens[:, 0], game.aliens[:, -1])
     descend = now & jnp.any(border)
     sideways = now & ~descend
-    # The roll brings row 9 back as row 0 by the rules; sideways nothing is at the border.
+    # By the rules the roll moves row 9 to row 0; sideways no alien is at the border.
     aliens = jnp.where(descend, jnp.roll(game.aliens, 1, axis=0), game.aliens)
     aliens = jnp.where(sideways & (game.dx < 0), jnp.roll(game.aliens, -1, axis=1), aliens)
     aliens = jnp.where(sideways & (game.dx > 0), jnp.roll(game.aliens, 1, axis=1), aliens)
@@ -128,7 +128,7 @@ def _march(game: Game, x: Int[Array, ""]) -> tuple[Grid, Int[Array, ""], Bool[Ar
 
 
 def _shooter(aliens: Grid, x: Int[Array, ""]) -> Grid:
-    """The cell of the lowest alien of the nearest column; of two such columns, the left one."""
+    """The cell of the lowest alien in the nearest column; the left one of two such columns."""
     nearness = 2 * jnp.abs(COLUMNS - x) + (x < COLUMNS)
     order = SIZE * nearness + FLOOR - ROWS
     return order == jnp.min(jnp.where(aliens, order, order.size * SIZE))
