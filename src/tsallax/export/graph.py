@@ -1,7 +1,7 @@
-"""A few words for writing an ONNX graph: values, operators between them, constants.
+"""A small builder of ONNX graphs: values, operators between them, constants.
 
-Version 18 of the operators is old enough for every runtime of today, and the first in which all
-reductions take their axes alike.
+Version 18 of the operator set is supported by all current runtimes, and the first in which all
+reductions take their axes in the same way.
 """
 
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-OPERATORS, FORMAT = 18, 8  # the versions that belong together
+OPERATORS, FORMAT = 18, 8  # matching versions of the operator set and the file format
 
 Operand = Union["Value", np.ndarray, float, int]
 
 
 class Graph:
-    """The nodes of a graph, in the order in which they are computed."""
+    """The nodes of a graph, in the order of computation."""
 
     def __init__(self):
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
     def add(self, operator: str, *inputs: Operand, **attributes: Any) -> "Value":
-        """A node, and its first output; arrays and numbers become constants."""
+        """Add a node and return its first output; arrays and numbers become constants."""
         return self.several(operator, 1, *inputs, **attributes)[0]
 
     def several(
@@ -48,13 +48,13 @@ class Graph:
         about: Mapping[str, str],
         version: str,
     ) -> bytes:
-        """The file: batches of any length go in and come out.
+        """The file of a model for batches of any size.
 
         Args:
-            inputs: type and shape of each, without the batch.
+            inputs: dtype and shape of each, without the batch.
             outputs: each with its number of columns.
-            about: what the file says of itself.
-            version: of this library.
+            about: metadata of the file.
+            version: version of this library.
         """
         for name, (value, _) in outputs.items():
             self.nodes.append(helper.make_node("Identity", [value.name], [name]))
@@ -135,7 +135,7 @@ class Value(NamedTuple):
         return self.graph.add("Log", self)
 
     def log1p(self) -> "Value":
-        """`ln(1 + x)`, which ONNX does not have; `(1 + x) - 1` is what was rounded off x."""
+        """`ln(1 + x)`, missing in ONNX; `x / (u - 1)` corrects for the rounding of `u = 1 + x`."""
         u = self + 1
         return u.equals(1).where(self, u.log() * self / (u - 1))
 

@@ -24,17 +24,17 @@ def action_values(
     layer_norm: bool,
     dueling: bool = False,
 ) -> Value:
-    """`Q(s, .)` of a network of `make_network`; of quantiles, their mean.
+    """`Q(s, .)` of a network of `make_network`; the mean of quantiles.
 
     Args:
-        name: of the network.
-        params: its own.
+        name: the name of the network.
+        params: its parameters.
         x: a batch of observations.
-        observation: the shape and type of one.
-        num_actions: the columns of the result.
-        stacked: the first axis of an observation is that of its frames.
-        layer_norm: whether what goes into each ReLU is normalised.
-        dueling: whether the first of the last layer's rows is a value, and the rest advantages.
+        observation: the shape and dtype of one observation.
+        num_actions: the number of columns of the result.
+        stacked: whether the first axis of an observation is its frames.
+        layer_norm: whether the input of each ReLU is normalised.
+        dueling: whether the first row of the output is a value, and the rest advantages.
     """
     shape = observation.shape
     x = x.as_float()
@@ -63,7 +63,7 @@ def action_values(
 
 
 def _folded(layer: Dense, num_actions: int) -> Dense:
-    """`V + A - mean A` is linear: as the weights of a plain head."""
+    """The weights of an equivalent plain head, as `V + A - mean A` is linear."""
     rows = [np.asarray(x).reshape(*np.shape(x)[:-1], 1 + num_actions, -1) for x in layer]
     parts = [np.split(x, [1], axis=-2) for x in rows]
     made = [V + A - A.mean(-2, keepdims=True) for V, A in parts]
@@ -78,7 +78,7 @@ def _affine(x: Value, layer: Dense, layer_norm: bool) -> Value:
 
 
 def _convolution(x: Value, layer: Dense, size: int, stride: int, layer_norm: bool) -> Value:
-    """Channels are last here, as in our networks; ONNX has them first."""
+    """A convolution with the channels last, as in our networks; ONNX has them first."""
     weight, bias = map(np.asarray, layer)
     kernel = weight.reshape(size, size, -1, weight.shape[-1]).transpose(3, 2, 0, 1)
     own: list[Any] = [kernel] if layer_norm else [kernel, bias]

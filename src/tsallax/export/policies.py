@@ -1,8 +1,7 @@
 """The policies as ONNX graphs, on a batch of action values; the numbers are constants.
 
-The same methods as in `tsallax.policies`, which has the reasons. Sorting and bisection become sums
-over all pairs of actions, and Newton's iteration is written out: there are no loops, which
-not every runtime has.
+The methods are those of `tsallax.policies`, which explains them. Sorting and bisection become sums
+over all pairs of actions, and Newton's iteration is unrolled, as not every runtime supports loops.
 """
 
 import math
@@ -16,7 +15,7 @@ TINY = float(np.finfo(np.float32).tiny)
 
 
 def greedy(Q: Value) -> Value:
-    """The best actions, ties shared evenly."""
+    """The greedy policy; ties share the probability equally."""
     best = Q.equals(Q.max()).as_float()
     return best / best.sum()
 
@@ -66,7 +65,7 @@ def entmax(Q: Value, q: float, t: float, num_actions: int) -> Value:
     if q > 2:
         rest = 1 - on_support((log_gap / e).exp(), 0.0).sum()
         m = rest.maximum(TINY).minimum(1 / inside.as_float().sum())
-    else:  # of the best action: 1, or its least
+    else:  # start at 1, or at 1/A, the best action's least probability
         m = Q.max() * 0 + (1 if below else 1 / num_actions)
     for _ in range(NEWTON_STEPS):
         m = newton(m)
@@ -75,7 +74,7 @@ def entmax(Q: Value, q: float, t: float, num_actions: int) -> Value:
 
 
 def _support(Q: Value, q: float, t: float, num_actions: int) -> Value:
-    """The actions to which the better ones leave something; all of them for q < 1."""
+    """The actions whose better ones sum to less than 1 (`exact._support`); all for q < 1."""
     if q < 1:
         return Q.equals(Q)
     gaps = Q.reshape(-1, 1, num_actions) - Q.reshape(-1, num_actions, 1)  # row i: Q(j) - Q(i)

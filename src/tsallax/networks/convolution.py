@@ -1,8 +1,8 @@
-"""A convolution whose gradients are fast in the body of a loop, too.
+"""A convolution whose gradients are also fast in the body of a loop.
 
-Jax writes the gradients of a convolution as convolutions with permuted axes. XLA puts these axes in
-order for a CPU, but not in the body of a loop: there an update of the Nature network takes 7 times
-as long (docs/performance.md). So the derivative below permutes its arrays, such that its transpose,
+JAX expresses the gradients of a convolution as convolutions with permuted axes. XLA reorders these
+axes for a CPU, but not in the body of a loop: there an update of the Nature network takes 7 times
+as long (docs/performance.md). So the derivative below permutes its arrays such that its transpose,
 the gradient, has its axes in order.
 """
 
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 def convolve(
     image: Float[Array, "H W C"], kernel: Float[Array, "K K C O"], stride: int
 ) -> Float[Array, "h w O"]:
-    """Without padding. `vmap` over images is one convolution of the batch."""
+    """A convolution without padding. `vmap` over images is one convolution of the batch."""
     return _valid(image[None], kernel, stride, ("NHWC", "HWIO", "NHWC"))[0]
 
 

@@ -22,9 +22,9 @@ def minatar_conv(
 ) -> Network:
     """One 3x3 convolution of stride 1, then fully connected: Conv 3x3x16 - FC128 in Table 2.
 
-    The convolution is a matrix product over patches: `vmap` over seeds would otherwise make a
+    The convolution is a matrix product over patches, as `vmap` over seeds would otherwise give a
     grouped convolution, which is slow on a CPU. The patches of all images are the rows of one
-    matrix; with an axis for the images, as `vmap` makes it, a gradient takes a sixth longer.
+    matrix; with a separate axis for the images, as by `vmap`, a gradient takes a sixth longer.
     """
     height, width, planes = observation
     rows, columns = height - 2, width - 2
@@ -53,7 +53,7 @@ def nature(
 ) -> Network:
     """The network for Atari of Mnih et al. 2015: three convolutions, then FC512.
 
-    Bytes are divided by 255; images of floats are taken as they are.
+    uint8 images are divided by 255; float images are used unchanged.
     """
     rows, columns, planes = observation
     sizes = []
@@ -95,7 +95,7 @@ def make_convolutional(
     stacked: bool,
     layer_norm: bool,
 ) -> Network:
-    """A network of images, by its name: see `make_network`."""
+    """A network for images, by its name: see `make_network`."""
     frames, *frame = observation if stacked else (1, *observation)
     image = (*frame[:2], frames * math.prod(frame[2:])) if stacked else tuple(observation)
     if len(image) != 3:

@@ -1,4 +1,4 @@
-"""Networks by name, the fully connected one, and what all of them are made of."""
+"""Networks by name, the fully connected one, and the layers that all of them share."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,12 +17,12 @@ Params = Any
 class Network(NamedTuple):
     init: Callable[[PRNGKeyArray], Params]
     apply: Callable[[Params, Any], Float[Array, "A *N"]]  # of one observation
-    # The same of many, where that is faster than `vmap`.
+    # The same for a batch, where that is faster than `vmap`.
     batch: Callable[[Params, Any], Float[Array, "batch A *N"]] | None = None
 
 
 class Dense(NamedTuple):
-    """An affine map, initialised as torch initialises its linear and convolution layers."""
+    """An affine map, initialised like torch's linear and convolution layers."""
 
     weight: Float[Array, "inputs outputs"]
     bias: Float[Array, "outputs"]
@@ -31,7 +31,7 @@ class Dense(NamedTuple):
 def dense(key: PRNGKeyArray, shapes: Sequence[tuple[int, int]]) -> list[Dense]:
     """Layers of these inputs and outputs: weights and biases uniform on `+-1/sqrt(inputs)`.
 
-    All come from one draw: the random generator is what takes long to compile here.
+    All come from one draw, as the random generator takes most of the compile time here.
     """
     ends = list(accumulate((inputs + 1) * outputs for inputs, outputs in shapes))
     draw = jax.random.uniform(key, (ends[-1],), minval=-1)
@@ -53,7 +53,7 @@ def normalise(x: Float[Array, "*rows features"]) -> Float[Array, "*rows features
 def normalised(layer: Dense, x: Float[Array, "*rows inputs"]) -> Float[Array, "*rows outputs"]:
     """`x W`, normalised, `+ b`.
 
-    There is no learned scale: a ReLU follows, so that the next layer's weights can stand for it.
+    There is no learned scale: a ReLU follows, so the next layer's weights can represent it.
     """
     return normalise(x @ layer.weight) + layer.bias.reshape((1,) * (x.ndim - 1) + (-1,))
 
@@ -61,7 +61,7 @@ def normalised(layer: Dense, x: Float[Array, "*rows inputs"]) -> Float[Array, "*
 def forward(
     layers: Sequence[Dense], x: Float[Array, "inputs"], layer_norm: bool = False
 ) -> Float[Array, "outputs"]:
-    """ReLU after each layer but the last."""
+    """Fully connected layers, with a ReLU after each but the last."""
     first, *rest = layers
     if layer_norm:
         for layer in layers[:-1]:
@@ -107,11 +107,11 @@ def make_network(
 
     Args:
         name: `mlp`, `minatar-conv` or `nature`.
-        observation: its shape.
+        observation: the shape of an observation.
         head: the shape of the output.
         hidden: widths of the fully connected layers.
-        stacked: the first axis of an observation is that of its frames; they become channels.
-        layer_norm: normalise what goes into each ReLU.
+        stacked: the first axis of an observation is its frames, which become channels.
+        layer_norm: normalise the input of each ReLU.
         dueling: `Q = V + A - mean A`, see `duel`.
     """
     if dueling:
@@ -119,7 +119,7 @@ def make_network(
         return duel(make_network(name, observation, rows, hidden, stacked, layer_norm))
     if name == "mlp":
         return mlp(observation, head, hidden, layer_norm)
-    from tsallax.networks.convolutional import make_convolutional  # it needs what is above
+    from tsallax.networks.convolutional import make_convolutional  # a circular import
 
     return make_convolutional(name, observation, head, hidden, stacked, layer_norm)
 
@@ -127,7 +127,7 @@ def make_network(
 def duel(network: Network) -> Network:
     """`Q = V + A - mean A` (Wang et al. 2016): the first row of the network's output is V.
 
-    Both share all hidden layers, as in Dopamine's Rainbow; in the paper each has one of its own.
+    Both share all hidden layers, as in Dopamine's Rainbow; in the paper each has its own one.
     """
 
     def apply(params, x):
@@ -138,7 +138,7 @@ def duel(network: Network) -> Network:
 
 
 def is_image(shape: Sequence[int], dtype: Any) -> bool:
-    """Whether a frame of this shape is a picture, not a vector of numbers, or a table of them."""
+    """Returns whether a frame of this shape is an image, not a vector or a table of numbers."""
     return len(shape) > 2 or (len(shape) == 2 and dtype == jnp.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Where a mask of actions meets the network: the one place, for acting and for learning."""
+"""Applies action masks to a network: the only place, for acting and for learning."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,11 +8,11 @@ from tsallax.types import RULED_OUT, Masked
 
 
 def masked(network: Network) -> Network:
-    """The network of `Masked` observations: what is not allowed is worth `RULED_OUT`.
+    """A network for `Masked` observations: actions that are not allowed have value `RULED_OUT`.
 
-    So it has probability 0 under every policy and no share in a maximum or a sum of exponentials,
-    and as the value is finite, its product with that 0 is 0: `<pi,Q>` is the sum over the allowed
-    actions.
+    So they have probability 0 under every policy and do not contribute to a maximum or a sum of
+    exponentials. As the value is finite, its product with 0 is 0, so that `<pi,Q>` is the sum over
+    the allowed actions.
     """
 
     def apply(params: Params, seen: Masked) -> Float[Array, "A *N"]:

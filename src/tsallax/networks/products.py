@@ -1,4 +1,4 @@
-"""The same products as a plain network's, in an order that XLA computes faster on a CPU."""
+"""The matrix products of a plain network, in an order that XLA computes faster on a CPU."""
 
 import jax
 import jax.numpy as jnp
@@ -8,17 +8,17 @@ from jaxtyping import Array, Float
 def hidden_again(
     weight: Float[Array, "inputs outputs"], bias: Float[Array, "outputs"], x: Float[Array, "inputs"]
 ) -> Float[Array, "outputs"]:
-    """`relu(x W + b)`, so written that `vmap` leaves a batch on the last axis: see `product`."""
+    """`relu(x W + b)`, written such that `vmap` puts the batch on the last axis: see `product`."""
     rows = jnp.concatenate([weight, bias[None]])
     return jax.nn.relu(rows.T @ jnp.append(x, 1))
 
 
 @jax.custom_jvp
 def product(x, weight, again):
-    """`x W`; `again` is x once more, a batch of it being its transpose.
+    """`x W`; `again` is x again, whose batch is the transpose of that of x.
 
-    The gradient of W is x' g. On a CPU XLA takes half as long again for a product whose left factor
-    has to be transposed, and here the transpose costs less: x has a narrow layer before it.
+    The gradient of W is x' g. On a CPU XLA takes 1.5 times as long for a product whose left factor
+    must be transposed, and computing x a second time costs less, as its layer's input is narrow.
     """
     return x @ weight
 
@@ -27,8 +27,8 @@ def product(x, weight, again):
 def to_one(x, weight):
     """`x w` of a layer with a single output.
 
-    The gradient of w is the sum of g x over a batch. As a product XLA computes it column by column,
-    and with it, again for each weight, all that led to g; a sum it takes row by row.
+    The gradient of w is the sum of g x over a batch. XLA computes a product column by column, and
+    recomputes for each weight everything that leads to g; a sum is computed row by row.
     """
     return x @ weight
 

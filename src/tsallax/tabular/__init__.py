@@ -1,4 +1,4 @@
-"""The theory: finite MDPs on which the deep agents' targets are iterated exactly."""
+"""Finite MDPs on which the deep agents' targets are iterated exactly, to test the theory."""
 
 from tsallax.tabular.iterate import (
     Solution,

@@ -16,21 +16,23 @@ from tsallax.types import Bootstrap, HParams, Policy
 
 
 class Solution(NamedTuple):
-    """What `solve` found, and how: entry i of a trace is after i + 1 iterations."""
+    """The result of `solve`, with traces whose entry i is after i + 1 iterations."""
 
     Q: Float[np.ndarray, "S A"]
-    pi: Float[np.ndarray, "S A"]  # the policy of Q, renormalised where it needs to be
+    pi: Float[np.ndarray, "S A"]  # the policy of Q, renormalised where necessary
     V: Float[np.ndarray, "S"]  # its value, without entropy
     optimum: Float[np.ndarray, "S"]
     errors: Float[np.ndarray, "iterations"]  # max_s V*(s) - V_pi(s)
-    kl: Float[np.ndarray, "iterations"]  # mean_s KL(pi_{i+1} || pi_i), inf for a lost action
+    kl: Float[
+        np.ndarray, "iterations"
+    ]  # mean_s KL(pi_{i+1} || pi_i), inf if the support gains an action
     action_gap: Float[np.ndarray, "iterations"]  # mean_s Q(1) - Q(2)
 
     @property
     def share(self) -> float:
-        """The policy's return as a share of the optimal one, mean over states.
+        """The policy's return as a share of the optimal one, both means over states.
 
-        It is meaningful only where that is positive.
+        It is meaningful only if the optimal one is positive.
         """
         return float(self.V.mean() / self.optimum.mean())
 
@@ -43,7 +45,7 @@ def backup(
     hp: HParams,
     policy: Policy,
 ) -> Float[Array, "S A"]:
-    """`T Y = r + gamma P value(Y)`, the value under the policy of Q and not of Y."""
+    """`T Y = r + gamma P value(Y)`, where the value is under the policy of Q, not of Y."""
     V = jax.vmap(algorithm.value, (0, 0, None, None))(Q, Y, hp, policy)
     return jnp.asarray(mdp.r) + mdp.gamma * jnp.einsum("sat,t->sa", jnp.asarray(mdp.P), V)
 
@@ -56,7 +58,7 @@ def expected_bonus(
     policy: Policy,
     key: PRNGKeyArray,
 ) -> Float[Array, "S A"]:
-    """`E_{s'}[bonus]` at every (s, a): some bonuses depend on s' as well."""
+    """`E_{s'}[bonus]` at every (s, a), as some bonuses depend on s' as well."""
 
     def one(Q_s, a, r, Q_next):
         x = Bootstrap(Q_s, a, r, jnp.asarray(mdp.gamma), Q_next, key)
@@ -109,7 +111,7 @@ def optimal_value(mdp: MDP) -> Float[np.ndarray, "S"]:
     while True:
         V = np.linalg.solve(np.eye(len(rows)) - mdp.gamma * mdp.P[rows, best], mdp.r[rows, best])
         Q = mdp.r + mdp.gamma * mdp.P @ V
-        # Only a real improvement moves the policy: rounding must not make it cycle.
+        # Only a real improvement changes the policy, so that rounding cannot make it cycle.
         tiny = 1e-12 * max(1.0, np.abs(Q).max())
         better = np.where(Q.max(-1) > Q[rows, best] + tiny, Q.argmax(-1), best)
         if (better == best).all():
@@ -132,12 +134,12 @@ def solve(
 
     Args:
         mdp: the problem; its gamma is used.
-        algo: a name of the table of algorithms.
+        algo: a name in the table of algorithms.
         method: how the Tsallis policy is computed, see `tsallis_policy`.
         m: applications of the Bellman operator per iteration, 1 to infinity.
         iterations: the number of iterations.
         noise: standard deviation of the Gaussian error added to Q at each iteration.
-        seed: of the errors (equal for all algorithms) and of SAL's draws.
+        seed: seed of the errors (equal for all algorithms) and of SAL's draws.
         **numbers: q, alpha, beta and every other field of `HParams`.
     """
     if not (m >= 1 and (math.isinf(m) or m == int(m))):

@@ -47,7 +47,7 @@ def garnet(
 ) -> MDP:
     """A random MDP: from each (s, a) to `branching` states, chosen at random.
 
-    A share `density` of the states pays, each action of them uniformly on [0, 1).
+    In a share `density` of the states, the reward of each action is uniform on [0, 1), else 0.
     """
     rng = np.random.default_rng(seed)
     reached = rng.permuted(np.tile(np.arange(states), (states, actions, 1)), axis=-1)
@@ -60,9 +60,9 @@ def garnet(
 
 
 def chain(length: int = 10, slip: float = 0.1, gamma: float = 0.99) -> MDP:
-    """Left or right along a line; with probability `slip` the other way.
+    """Moves to the left or right along a line; with probability `slip` in the other direction.
 
-    The right end pays 1, and staying at the left end 0.1: a near reward against a far one.
+    The reward is 1 at the right end, and 0.1 for staying at the left end: a near and a far reward.
     """
     s = np.arange(length)
     left, right = np.maximum(s - 1, 0), np.minimum(s + 1, length - 1)
@@ -86,10 +86,10 @@ def corridor(
 ) -> MDP:
     """Random slow moves along a line: small rewards everywhere, the large one at the far end.
 
-    Each (s, a) stays with probability `1 - pace`; else it goes left, stays or goes right as its
-    own draw of Dirichlet(1, 1, 1) says. It pays uniformly on [0, `near`), the last state pays 1.
-    Unlike a Garnet, which forgets its start in a few steps, it takes some 3 `states`/`pace` steps
-    from end to end: what is best depends on how far a scheme looks ahead.
+    Each (s, a) stays with probability `1 - pace`; else it goes left, stays or goes right by its own
+    sample of Dirichlet(1, 1, 1). Rewards are uniform on [0, `near`), and 1 in the last state.
+    Unlike a Garnet, which mixes in a few steps, it takes about 3 `states`/`pace` steps from end to
+    end: the best policy depends on how far a scheme looks ahead.
     """
     if not 0 < pace <= 1:
         raise ValueError(f"pace must be in (0, 1], not {pace}")
@@ -106,10 +106,10 @@ def corridor(
 
 
 def gridworld(rows: list[str] | None = None, slip: float = 0.1, gamma: float = 0.95) -> MDP:
-    """Four moves on a map: `#` wall, `G` goal (pays 1), `X` pit (pays -1), anything else floor.
+    """Four moves on a map: `#` wall, `G` goal (reward 1), `X` pit (reward -1), others are floor.
 
-    Goal and pit lead to a resting state that pays nothing. With probability `slip` the move is
-    one of the two at right angles. The resting state is the last one.
+    Goal and pit lead to an absorbing state with reward 0, which is the last one. With probability
+    `slip` the move is one of the two at right angles.
     """
     rows = rows or ["....", ".#.X", "...G"]
     cells = [(y, x) for y, row in enumerate(rows) for x, c in enumerate(row) if c != "#"]
