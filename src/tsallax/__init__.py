@@ -1,7 +1,7 @@
 """tsallax: value-based deep reinforcement learning with Tsallis entropy, in JAX.
 
 The names below are imported when they are first used (PEP 562), so that `import tsallax` and the
-command line answer at once: jax alone takes a second or more to import.
+command line respond at once: jax alone takes a second or more to import.
 """
 
 from tsallax._process import collect_rarely, is_command, listen
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tsallax._jaxlib import guard
 
-if TYPE_CHECKING:  # what type checkers and editors see of the table below
+if TYPE_CHECKING:  # the table below for type checkers and editors
     from tsallax import envs, operators, policies, stats, tabular, types
     from tsallax.api import Model, Result, StopTraining, load, load_agent, train
     from tsallax.operators import ALGORITHMS, make_hparams
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of the table below
 
 __version__ = "0.1.0"
 
-# A public name is one row here, one in `__all__` and one import above; a test compares the three.
+# A public name has one row here, one in `__all__` and one import above; a test compares the three.
 _LAZY = {
     "ALGORITHMS": "tsallax.operators",
     "Bootstrap": "tsallax.types",
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_LAZY[name]), name)
-    globals()[name] = value  # found without this function from now on
+    globals()[name] = value  # later uses do not call this function
     return value
 
 

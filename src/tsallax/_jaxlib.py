@@ -1,11 +1,11 @@
-"""Set up jax: refuse a jaxlib that is known to be bad, and keep compiled programs.
+"""Set up jax: refuse a jaxlib that is known to be bad, and cache compiled programs.
 
-docs/jax-versions.md has the measurements. To refuse a version does not import jax: it is read from
-the installed package's metadata, so that the refusal comes before jax has started.
+docs/jax-versions.md has the measurements. The check does not import jax: the version is read from
+the installed package's metadata, so that a refusal comes before jax has started.
 
-Compiled programs are kept between commands, in a folder that nobody else can write to. What is
-found there is run, so a folder of doubtful ownership is not used, and a program only if it is byte
-for byte the one that was kept under its name.
+Compiled programs are cached between commands, in a folder that nobody else can write to. As the
+cached programs are executed, the folder is used only if its ownership is certain, and a program
+only if it is byte for byte the one that was stored under its name.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ OTHERS, STICKY = stat.S_IWGRP | stat.S_IWOTH, stat.S_ISVTX
 class Fault(NamedTuple):
     what: str
     issue: str
-    wrong: bool  # computes wrong numbers: refused. Otherwise slow or unrepeatable: a warning.
+    wrong: bool  # computes wrong numbers: refused; otherwise slow or unrepeatable: a warning
 
 
 KNOWN_BAD = {
@@ -61,7 +61,7 @@ def message(jaxlib: str, fault: Fault) -> str:
 
 
 def guard() -> None:
-    """Refuse a jaxlib that computes wrongly, warn of one that is merely slow or unrepeatable."""
+    """Refuse a jaxlib that computes wrong numbers, warn of one that is slow or unrepeatable."""
     jaxlib = installed()
     fault = KNOWN_BAD.get(jaxlib or "")
     if jaxlib is None or fault is None or os.environ.get(OVERRIDE) == "1":
@@ -77,10 +77,10 @@ def folder() -> Path:
 
 
 def is_private(path: Path) -> bool:
-    """A folder of our own, no link, not writable by others; False where a system cannot tell.
+    """Returns whether only this user can write to or replace the folder; False if unknown.
 
-    Nor may others replace it: of the folders above it, each is ours or root's and not writable by
-    others, unless it is sticky, as /tmp is.
+    It must be our own, not a link, and not writable by others. Each folder above it must be ours or
+    root's and not writable by others, unless it is sticky, as /tmp is.
     """
     if not hasattr(os, "getuid"):
         return False
@@ -95,7 +95,7 @@ def is_private(path: Path) -> bool:
 
 
 def prune(path: Path, most: int = 1 << 30) -> None:
-    """Remove the oldest programs until what is left has at most so many bytes."""
+    """Remove the oldest programs until the rest has at most `most` bytes."""
     files = [(found.stat(), found) for found in path.iterdir() if found.is_file()]
     total = sum(about.st_size for about, _ in files)
     for about, file in sorted(files, key=lambda pair: pair[0].st_mtime):
@@ -106,14 +106,14 @@ def prune(path: Path, most: int = 1 << 30) -> None:
 
 
 class Sealed:
-    """jax's cache of programs, each behind the sha256 of its key and its bytes.
+    """jax's cache of programs, each stored after the sha256 of its key and its bytes.
 
-    jax believes that a file holds what its name says: a program in the place of another computes
+    jax does not check that a file contains the program of its name: another program computes
     something else, and a damaged one may crash.
 
     Args:
-        files: jax's own, which reads and writes them.
-        folder: where they are.
+        files: jax's own cache, which reads and writes the files.
+        folder: the folder of the files.
     """
 
     def __init__(self, files: Any, folder: Path):
@@ -124,7 +124,7 @@ class Sealed:
         program = found[SEAL:]
         if found and found[:SEAL] == _seal(key, program):
             return program
-        # jax would not write what is there already.
+        # jax would not overwrite an existing file.
         (self.folder / f"{key}-cache").unlink(missing_ok=True)
         return None
 
@@ -137,7 +137,7 @@ def _seal(key: str, program: bytes) -> bytes:
 
 
 def seal_programs() -> None:
-    """Put `Sealed` around what jax makes; an `AttributeError` where jax has no such place."""
+    """Wrap jax's cache in `Sealed`; raises `AttributeError` if this jax has no such function."""
     from jax._src import compilation_cache
 
     make = compilation_cache.get_file_cache
@@ -153,23 +153,23 @@ def seal_programs() -> None:
 
 
 def use_cache() -> Path | None:
-    """Tell jax of the folder; None if there is none to be had, which costs only time."""
+    """Set jax's cache folder; returns None if there is no safe one, which costs only time."""
     if ENV in os.environ:
         return None
     path = folder()
     try:
-        for folder_ in (path.parent, path):  # `parents` alone would make them for the group, too
+        for folder_ in (path.parent, path):  # `parents=True` would not set the mode of the parent
             folder_.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(path):
             return None
         prune(path)
-    except (OSError, RuntimeError):  # no home
+    except (OSError, RuntimeError):  # no home folder
         return None
     import jax
 
     try:
         seal_programs()
-    except (ImportError, AttributeError):  # another jax: rather none than one that is believed
+    except (ImportError, AttributeError):  # another jax: no cache is better than an unchecked one
         return None
     jax.config.update("jax_compilation_cache_dir", str(path))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

@@ -1,7 +1,7 @@
-"""The process of the `tsallax` command, before anything else is imported.
+"""Sets up the process of the `tsallax` command, before anything else is imported.
 
-How often garbage is collected, and what Ctrl-C does: Python's own answer to that is an exception.
-In the middle of an import it does harm, and in a callback of the garbage collector it is lost.
+It sets how often garbage is collected, and what Ctrl-C does: Python raises an exception, which
+does harm in the middle of an import, and is lost in a callback of the garbage collector.
 """
 
 import _thread
@@ -14,38 +14,39 @@ from collections.abc import Iterator
 from types import FrameType
 
 IMPORTING = "<frozen importlib._bootstrap>"
-COLLECTING = "_xla_gc_callback"  # jax's, called by the garbage collector: what it raises is dropped
-AGAIN = 0.01  # seconds
+COLLECTING = "_xla_gc_callback"  # jax's callback in the garbage collector, which drops exceptions
+AGAIN = 0.01  # seconds until the interrupt is repeated
 
 
 def is_command() -> bool:
-    """Whether this process is the `tsallax` command, by its script or by `python -m tsallax`.
+    """Returns whether this process is the `tsallax` command or `python -m tsallax`.
 
-    The command calls `guard` itself, after it has read its arguments: importing its own package
-    must not fail, or `tsallax doctor` could not explain what is wrong.
+    The command calls `guard` itself, after it has parsed its arguments: importing its package must
+    not fail, or `tsallax doctor` could not explain what is wrong.
     """
     script = sys.argv[0] if sys.argv else ""
-    if script == "-m":  # so named while Python still looks for the module to run
+    if script == "-m":  # the name while Python is still looking for the module to run
         return "tsallax" in sys.orig_argv
     return os.path.splitext(os.path.basename(script))[0] == "tsallax"  # noqa: PTH119, PTH122
 
 
 def collect_rarely() -> None:
-    """Importing and tracing make objects by the hundred thousand, most of which stay.
+    """Raise the threshold of the garbage collector.
 
-    By Python's own threshold the garbage collector looks at all of them again and again.
+    Importing and tracing create hundreds of thousands of objects, most of which stay alive. With
+    Python's own threshold the garbage collector traverses all of them repeatedly.
     """
     gc.set_threshold(100_000)
 
 
 def listen() -> None:
-    """Answer SIGINT from now on, unless it is ignored, as by `nohup`."""
+    """Handle SIGINT from now on, unless it is ignored, as by `nohup`."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
 
 
 def _stop(_: int, frame: FrameType | None) -> None:
-    """An exception; the end at once in the middle of an import, of which half may crash."""
+    """Raise `KeyboardInterrupt`; in the middle of an import, which it could break, exit at once."""
     places = [(at.f_code.co_filename, at.f_code.co_name) for at in _callers(frame)]
     if any(file == IMPORTING for file, _ in places):
         os.write(2, b"tsallax: stopped\n")

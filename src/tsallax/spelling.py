@@ -1,4 +1,4 @@
-"""Words for people: the nearest name to an unknown one, numbers of things, what to install."""
+"""Text for messages: the nearest name to an unknown one, counts, install commands."""
 
 import sys
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from shutil import which
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The nearest name, or all there are."""
+    """Suggests the nearest name, or lists all of them."""
     known = list(known)
     near = get_close_matches(name, known, 1)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
 
 
 def counted(n: int, noun: str) -> str:
-    """A number of things: 1 run, 2 runs."""
+    """A count with its noun: 1 run, 2 runs."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -29,12 +29,12 @@ def duration(seconds: float) -> str:
 
 
 def printable(text: object) -> str:
-    """The text on one line, with escapes for what could move a terminal's cursor or colour it."""
+    """The text on one line, with terminal control characters escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
 def install(extra: str) -> str:
-    """The command that adds an extra to this installation, whichever `pip` comes first here."""
+    """The command that installs an extra into this environment, whichever `pip` is on the path."""
     own = Path(which("pip") or "").parent == Path(sys.executable).parent
-    there = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"  # which installs no pip
+    there = f"{sys.executable} -m pip" if find_spec("pip") else "uv pip"  # uv installs no pip
     return f"{'pip' if own else there} install 'tsallax[{extra}]'"

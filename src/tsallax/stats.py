@@ -1,10 +1,10 @@
 """Statistics of a few runs: aggregates, bootstrap intervals, comparisons, areas under curves.
 
 Scores are arrays `(..., runs, tasks)`: one number for each run (seed) of each task (environment).
-Axes in front are a batch, e.g. iterations or settings, and stay in the result. Definitions are
-those of Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
-precipice", and agree with their library rliable to 1e-12 on the same resamples. NumPy alone, in
-float64.
+Leading axes are a batch, e.g. iterations or settings, and are kept in the result. The definitions
+are those of Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
+precipice", and agree with their library rliable to 1e-12 on the same resamples. Everything is in
+NumPy and float64.
 
     interval(iqm, scores)                                   # an aggregate
     interval(probability_of_improvement, x, y)              # a comparison
@@ -21,12 +21,12 @@ from numpy.typing import ArrayLike
 
 Numbers = np.float64 | Float64[np.ndarray, "..."]
 
-# Scores of one sample in memory at a time while resampling: 4 MB.
+# Number of scores of one sample in memory at a time while resampling: 4 MB.
 _BLOCK = 2**19
 
 
 class Interval(NamedTuple):
-    """A statistic of the scores, and where it lies in the middle `level` of the resamples."""
+    """A statistic of the scores, and the bounds of the middle `level` of the resamples."""
 
     value: Numbers
     low: Numbers
@@ -56,7 +56,7 @@ def _scores(x: ArrayLike, name: str = "scores") -> Float64[np.ndarray, "*batch r
 
 
 def iqm(scores: ArrayLike) -> Numbers:
-    """Interquartile mean: over all runs x tasks, less the lowest and the highest quarter.
+    """Interquartile mean: over all runs x tasks, without the lowest and the highest quarter.
 
     Of n scores, floor(n / 4) are left out at each end.
     """
@@ -77,7 +77,7 @@ def median(scores: ArrayLike) -> Numbers:
 
 
 def optimality_gap(scores: ArrayLike, target: float = 1.0) -> Numbers:
-    """How far scores fall short of `target`, on average: mean of max(target - score, 0)."""
+    """The mean amount by which scores fall short of `target`: mean of max(target - score, 0)."""
     return target - np.minimum(_scores(scores), target).mean(axis=(-2, -1))
 
 
@@ -86,7 +86,7 @@ def normalise(
 ) -> Float64[np.ndarray, "*batch runs tasks"]:
     """(score - random) / (reference - random): 0 is the random policy, 1 the reference.
 
-    `random` and `reference` are one number, or one for each task.
+    `random` and `reference` are one number, or one per task.
     """
     x = _scores(scores)
     low, high = (_numbers(name, y) for name, y in (("random", random), ("reference", reference)))
@@ -104,8 +104,8 @@ def normalise(
 def probability_of_improvement(x: ArrayLike, y: ArrayLike) -> Numbers:
     """P(X > Y) + P(X = Y) / 2 for a run of each, averaged over tasks.
 
-    In each task it is Mann and Whitney's U, divided by the number of pairs. The numbers of runs
-    may differ.
+    In each task it is the Mann-Whitney U statistic divided by the number of pairs. The numbers of
+    runs may differ.
     """
     X, Y = _scores(x, "x"), _scores(y, "y")
     if X.shape[-1] != Y.shape[-1]:
@@ -131,7 +131,7 @@ def performance_profile(scores: ArrayLike, taus: ArrayLike) -> Float64[np.ndarra
 def resample_indices(
     runs: int, tasks: int, resamples: int, seed: int | np.random.Generator = 0
 ) -> Int[np.ndarray, "resamples runs tasks"]:
-    """Which runs a stratified resample takes: in each task on its own, with replacement."""
+    """The runs in each stratified resample: drawn separately per task, with replacement."""
     if min(runs, tasks, resamples) < 1:
         raise ValueError(
             f"runs, tasks and resamples must be positive, not {runs}, {tasks} and {resamples}"
@@ -149,22 +149,23 @@ def interval(
 ) -> Interval:
     """The statistic of one or more samples of scores, with a stratified bootstrap interval.
 
-    Each sample is resampled on its own, runs within each task; the interval is the middle `level`
-    of the statistic's percentiles (interpolated linearly). A batch is resampled alike, so a run is
-    taken with its whole curve. Of a vector, such as a profile, the intervals are pointwise:
-    together they cover less often than `level`.
+    Each sample is resampled separately, runs within each task; the interval is the middle `level`
+    of the statistic's percentiles (interpolated linearly). All of a batch is resampled in the same
+    way, so a run is taken with its whole curve. For a vector, such as a profile, the intervals are
+    pointwise: their joint coverage is below `level`.
 
-    Few runs make it too narrow, as the resamples' variance is (n - 1) / n of the unbiased one and
-    the percentiles are about those of a normal law: of the mean of n normal runs of one task it
-    covers P(|t| <= 1.96 sqrt((n - 1) / n)) at 95 %, t with n - 1 degrees of freedom; 93 % for
-    n = 20, 85 % for n = 5. More tasks help, as the errors of their variances average out.
+    With few runs it is too narrow, as the resamples' variance is (n - 1) / n of the unbiased one
+    and the percentiles are about those of a normal distribution: for the mean of n normal runs of
+    one task the coverage is P(|t| <= 1.96 sqrt((n - 1) / n)) at 95 %, t with n - 1 degrees of
+    freedom; 93 % for n = 20, 85 % for n = 5. More tasks help, as the errors of their variances
+    average out.
 
     Args:
         statistic: Maps samples (..., runs, tasks) to (...), or to (..., anything).
         *scores: The samples, each (..., runs, tasks) with at least two runs.
-        level: How much of the resamples the interval holds, in (0, 1).
-        resamples: How many.
-        seed: A whole number, or a generator, which moves on.
+        level: The share of the resamples in the interval, in (0, 1).
+        resamples: Number of resamples.
+        seed: An integer, or a generator, whose state advances.
         indices: Instead of the two above, one array (resamples, runs, tasks) of run numbers for
             each sample, e.g. from `resample_indices`. The same array for two samples pairs them.
     """
@@ -216,7 +217,7 @@ def _check_indices(samples: Sequence[np.ndarray], indices: Sequence[np.ndarray])
 def _blocks(
     samples: Sequence[np.ndarray], indices: Sequence[np.ndarray]
 ) -> Iterator[list[Float64[np.ndarray, "resamples *batch runs tasks"]]]:
-    """The resampled samples, as many resamples at a time as memory should hold."""
+    """The resampled samples, in blocks of resamples of at most `_BLOCK` scores."""
     size = max(1, _BLOCK // max(x.size for x in samples))
     for start in range(0, len(indices[0]), size):
         yield [
@@ -229,12 +230,11 @@ def _blocks(
 
 
 def carry_forward(curves: ArrayLike) -> Float64[np.ndarray, "*batch iterations"]:
-    """Fills NaN: with the last finite value before it, or at the start with the first after it.
+    """Fills NaN with the last finite value before it, or at the start with the first after it.
 
-    The mean return of an iteration is NaN if no episode ended in it. The last known return is what
-    an observer of the run would say then, and it is not an average of what is still to come. Only
-    the start has no past; taking the first known return there flatters a run with long first
-    episodes a little.
+    The mean return of an iteration is NaN if no episode ended in it. It is filled with the last
+    return known at that time, which uses no later returns. Only at the start there is none: taking
+    the first known return there slightly favours a run with long first episodes.
     """
     values = _numbers("curves", curves)
     if values.ndim == 0 or values.size == 0:
@@ -252,9 +252,9 @@ def carry_forward(curves: ArrayLike) -> Float64[np.ndarray, "*batch iterations"]
 def area_under_curve(curves: ArrayLike, steps: ArrayLike | None = None) -> Numbers:
     """The mean height of learning curves (..., iterations), in the units of the return.
 
-    Without `steps` every iteration counts alike: the mean. With `steps`, the step of each
-    iteration, it is the area by the trapezoid rule, divided by the last step less the first. NaN
-    is filled as in `carry_forward`.
+    Without `steps` it is the mean over iterations. With `steps`, the step of each iteration, it is
+    the area by the trapezoidal rule, divided by the last step minus the first. NaN is filled as in
+    `carry_forward`.
     """
     values = carry_forward(curves)
     if steps is None:
