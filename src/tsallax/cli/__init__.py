@@ -1,8 +1,8 @@
-"""The `tsallax` command: one row per subcommand, imported only when it is the one asked for.
+"""The `tsallax` command: one row per subcommand, which is imported only when it is called.
 
-`tyro` reads the options of a subcommand from its function. It does not choose between them: both
-of its ways of doing so import every subcommand first (and with them jax), and neither suggests what
-a mistyped one may have meant.
+`tyro` parses the options of a subcommand from the signature of its function. It does not select the
+subcommand: both of its ways of doing so import every subcommand first (and with them jax), and
+neither suggests a correction of a mistyped one.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tsallax.spelling import printable
 class Command(NamedTuple):
     module: str  # its function `run` takes the options and returns None or the exit code
     summary: str
-    guarded: bool = True  # refuses to start on a jaxlib that computes wrongly
+    guarded: bool = True  # refuses to start on a jaxlib that computes wrong numbers
 
 
 COMMANDS = {
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("tsallax: stopped", file=sys.stderr, flush=True)
         if arguments is None:
             sys.stdout.flush()
-            os._exit(130)  # a compiler at work would hold the end of the process up, and crash it
+            os._exit(130)  # a running compilation would delay the exit of the process, and crash it
         return 130
 
 
@@ -99,7 +99,7 @@ def _run(name: str, *arguments: str) -> int:
         print(unknown(name), file=sys.stderr)
         return 2
     command = COMMANDS[name]
-    # Loading a cached program prints pages of notes on pseudo-features of the compiler.
+    # Loading a cached program would print pages of notes on pseudo-features of the compiler.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if command.guarded:
         from tsallax._jaxlib import BadJaxlibError, guard
@@ -118,11 +118,10 @@ def _run(name: str, *arguments: str) -> int:
 
 
 def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
-    """The call of a subcommand that a command line asks for; nothing of it has run yet.
+    """Parse the command line of a subcommand, and return its call, which has not run yet.
 
-    A command with very many options has a help of its own for those that one needs first (`HELP` of
-    its module), and all of them in `--help-all`. What is wrong with a word is said in one line,
-    without its control characters.
+    A command with very many options has its own help with the most important ones (`HELP` of its
+    module), and all of them in `--help-all`. Errors are one line, without control characters.
     """
     import tyro
 
@@ -131,7 +130,7 @@ def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
     module = import_module(COMMANDS[name].module)
     if not {"-h", "--help"}.isdisjoint(words):
         print(module.HELP if hasattr(module, "HELP") else help_page(name, module.run))
-        raise SystemExit(0)  # as tyro's own help ends
+        raise SystemExit(0)  # as tyro's own help does
 
     @functools.wraps(module.run)
     def asked(*arguments: Any, **options: Any) -> Callable[[], int | None]:
@@ -141,7 +140,7 @@ def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            flags = (tyro.conf.FlagCreatePairsOff,)  # --best, and no --no-best beside it
+            flags = (tyro.conf.FlagCreatePairsOff,)  # --best without --no-best
             return tyro.cli(asked, prog=f"tsallax {name}", args=words, config=flags)
     finally:
         if said.getvalue():
@@ -149,10 +148,10 @@ def parse(name: str, words: Sequence[str]) -> Callable[[], int | None]:
 
 
 class LastingPipe(io.FileIO):
-    """Standard output that nobody may read to its end: `tsallax train ... | head -1`."""
+    """Standard output whose reader may close it early: `tsallax train ... | head -1`."""
 
     def write(self, data: Any) -> int:
-        """Write, or drop what nobody reads any more: a closed pipe stops printing, not training."""
+        """Write, or discard the data if the pipe is closed, which must not stop the training."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -160,7 +159,7 @@ class LastingPipe(io.FileIO):
 
 
 def outlive_pipe() -> None:
-    """Put `LastingPipe` in the place of standard output."""
+    """Replace standard output by a `LastingPipe`."""
     old = sys.stdout
     raw = LastingPipe(old.fileno(), "wb", closefd=False)
     sys.stdout = io.TextIOWrapper(
@@ -169,7 +168,7 @@ def outlive_pipe() -> None:
 
 
 def one_line(error: Exception) -> str:
-    """An error that a user can fix, without the number that the operating system gives it."""
+    """The message of an error that a user can fix, without the operating system's error number."""
     if isinstance(error, OSError) and error.strerror:
         return printable(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror

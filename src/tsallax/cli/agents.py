@@ -1,4 +1,4 @@
-"""`tsallax agents`: the trained agents that come with the package."""
+"""`tsallax agents`: the trained agents that ship with the package."""
 
 from rich.console import Console
 from rich.table import Table

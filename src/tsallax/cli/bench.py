@@ -1,4 +1,4 @@
-"""`tsallax bench`: how fast the compiled loop is here, as ratios measured in one run."""
+"""`tsallax bench`: the speed of the compiled loop, as ratios measured in one run."""
 
 import dataclasses
 import time
@@ -15,7 +15,7 @@ from tsallax.training.build import Run, make_run
 from tsallax.training.config import Config
 from tsallax.training.resolve import resolve
 
-STEPS = 1_000_000  # of the configuration; only a few target periods are run
+STEPS = 1_000_000  # in the configuration; only a few target periods are run
 
 
 def run(rounds: int = 3) -> None:
@@ -40,7 +40,7 @@ def run(rounds: int = 3) -> None:
     table.add_row(
         "gym preset, one seed, steps/s", f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65"
     )
-    for size in ("1e4", "1e6"):  # in a small one the same observations are drawn again and again
+    for size in ("1e4", "1e6"):  # in a small replay the same observations are drawn repeatedly
         speed = gym.train_period / best[size]
         row = f"the same with a buffer of {size}"
         table.add_row(row, f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65")
@@ -55,10 +55,10 @@ def loop_timer(built: Run) -> Callable[[], float]:
     """Seconds per update of all cells, over a whole target period with a full replay."""
     config = built.config
     state = built.learner.start()
-    full = jnp.full_like(state.replay.added, config.buffer)  # full, if of empty observations
+    full = jnp.full_like(state.replay.added, config.buffer)  # full of blank observations
     state = state._replace(replay=state.replay._replace(added=full))
     periods = (period.metrics for period in built.learner.train(state, lambda *_: None))
-    for _ in range(1 + -(-config.warmup // config.target_period)):  # compiled, and past the warm-up
+    for _ in range(1 + -(-config.warmup // config.target_period)):  # compile, and pass the warm-up
         jax.block_until_ready(next(periods))
 
     def measure() -> float:
@@ -70,7 +70,7 @@ def loop_timer(built: Run) -> Callable[[], float]:
 
 
 def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
-    """Seconds that the matrix products of one TAL update take alone.
+    """Seconds for the matrix products alone of one TAL update.
 
     Three forward passes (target at s and s', online at s) and the backward pass, which needs the
     weights' gradient in every layer and the inputs' in all but the first.
@@ -85,7 +85,7 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
     @jax.jit
     def program(x, w, g):
         def update(carry, _):
-            # A number of the last round scales each factor, so that XLA cannot hoist any of them.
+            # A number from the last round scales each factor, so that XLA cannot hoist any of them.
             out = [((1 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
             out += [((2 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
             out += [((3 + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]
@@ -106,7 +106,7 @@ def matmul_timer(config: Config, repeats: int = 200) -> Callable[[], float]:
 
 
 def replay_bytes(env: str) -> int:
-    """Bytes of one seed's replay, by shape alone."""
+    """The size of one seed's replay in bytes, from its shapes."""
     built = make_run(resolve(Config(env, preset="paper", steps=STEPS)))
     learner: Any = built.learner
     state = learner.shapes().replay

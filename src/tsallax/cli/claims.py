@@ -27,7 +27,7 @@ from tsallax.report.claims_table import (
 from tsallax.report.scores import study_sections
 
 COLOURS = {HOLDS: "green", NOT: "red"}
-WIDE = 250  # columns of output that is not shown on a terminal: one line per claim
+WIDE = 250  # columns of output that is not on a terminal: one line per claim
 
 
 def run(

@@ -1,4 +1,4 @@
-"""What several subcommands share: the run that they are for, and checks of their numbers."""
+"""Shared parts of several subcommands: selection of their run, and checks of their numbers."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ from tsallax.spelling import printable
 
 
 def unmarked(text: object) -> str:
-    """The same for a table of `rich`, which would take [words in brackets] for its own marks."""
+    """`printable` for `rich`, with brackets escaped, which `rich` would interpret as markup."""
     from rich.markup import escape
 
     return escape(printable(text))
 
 
 def which_run(folder: Path | None, agent: str, best: bool) -> tuple[Path, bool]:
-    """The folder that a command is for, and whether for its best weights: all an agent has."""
+    """The run folder for a command, and whether to use its best weights: an agent has no others."""
     from tsallax.training.trained import agent_folder
 
     if (folder is None) == (not agent):
@@ -28,6 +28,6 @@ def check_counts(**numbers: int) -> None:
 
 
 def check_seed(seed: int) -> None:
-    """A seed of episodes is an argument of a compiled program, so it must fit an int32."""
+    """Refuse a seed that does not fit an int32, as it is an argument of a compiled program."""
     if not 0 <= seed < 2**31:
         raise ValueError(f"seed must be between 0 and 2^31 - 1, not {seed}")

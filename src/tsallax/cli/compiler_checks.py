@@ -1,7 +1,7 @@
-"""Does XLA compute correctly on this CPU? One small function per known fault, each with a verdict.
+"""Checks that XLA computes correctly on this CPU: one small function per known fault.
 
-The faults are public (each check names its issue); the programs are our own. They run whatever the
-version, since a table of versions knows only the past. They need jax and NumPy only.
+The faults are public (each check names its issue); the programs are our own. They run on every
+version, since a table of versions covers only the past. They need only jax and NumPy.
 """
 
 import json
@@ -28,24 +28,24 @@ class Check(NamedTuple):
     name: str
     issue: str
     run: Callable[[], Verdict]
-    required: bool = True  # otherwise it is a note: tsallax is written so that it does not matter
+    required: bool = True  # otherwise it is a note: tsallax is written to avoid the fault
 
 
 # --- Numbers -------------------------------------------------------------------------------------
 
 
 def wrong_rows(rows: int, dtype: DTypeLike) -> int:
-    """How many of the vmapped sums of (M x)^2 differ from NumPy's."""
+    """The number of vmapped sums of (M x)^2 that differ from NumPy's."""
     rng = np.random.default_rng(0)
     M, x = rng.uniform(1, 2, (3, 3)).astype(dtype), rng.uniform(1, 2, (rows, 3)).astype(dtype)
     got = jax.jit(jax.vmap(lambda row: jnp.sum((M @ row) ** 2)))(x)
     want = np.sum((x.astype(np.float64) @ M.T.astype(np.float64)) ** 2, axis=1)
-    # All terms are positive, so rounding stays near 1e-7; a row left out or taken twice does not.
+    # All terms are positive, so rounding errors are near 1e-7; omitted or repeated rows exceed it.
     return int(np.sum(~np.isclose(np.asarray(got, np.float64), want, rtol=1e-4)))
 
 
 def matvec_sum() -> Verdict:
-    """0.10.2 is wrong at these sizes: not below them, nor at every size above."""
+    """0.10.2 is wrong at these sizes, but not below them, nor at every size above."""
     cases = [(np.float32, 32_769), (np.float32, 40_000), (np.float64, 16_385), (np.float64, 40_000)]
     with jax.enable_x64(True):
         counts = [(wrong_rows(rows, dtype), rows, dtype) for dtype, rows in cases]
@@ -54,9 +54,9 @@ def matvec_sum() -> Verdict:
 
 
 def wrong_elements(shift: Callable[[Array], Array]) -> int:
-    """How many elements of x + 1, moved down by one row, differ from NumPy's."""
+    """The number of elements of x + 1, shifted down by one row, that differ from NumPy's."""
     x = np.arange(84 * 84, dtype=np.int32).reshape(84, 84)
-    got = jax.jit(lambda x: shift(x + 1)[None])(x)[0]  # the new axis is what provokes it
+    got = jax.jit(lambda x: shift(x + 1)[None])(x)[0]  # the new axis triggers the fault
     return int(np.sum(np.asarray(got) != np.concatenate([x[:1], x[:-1]]) + 1))
 
 
@@ -75,7 +75,7 @@ def shift_in_place() -> Verdict:
 
 
 def training(steps: int = 5) -> Callable[[], np.ndarray]:
-    """A program like a learner's: the weights after a few gradient steps, and a long sum."""
+    """A program similar to a learner's: the weights after a few gradient steps, and a long sum."""
     rng = np.random.default_rng(0)
     sizes = [(64, 512), (512, 512), (512, 8)]
     weights = [rng.normal(0, n**-0.5, (n, m)).astype(np.float32) for n, m in sizes]
@@ -115,7 +115,7 @@ json.dump(training()().tolist(), sys.stdout)
 
 
 def same(one: np.ndarray, many: np.ndarray) -> Verdict:
-    """Block sizes depend on the number of threads, and rounding on them; more is wrong."""
+    """Block sizes, and so rounding, may depend on the number of threads; larger gaps are wrong."""
     if np.array_equal(one, many):
         return Verdict(True, "the same bits on one thread as on all")
     off = float(np.max(np.abs(one - many)) / np.max(np.abs(one)))
@@ -125,7 +125,7 @@ def same(one: np.ndarray, many: np.ndarray) -> Verdict:
 def threads() -> Verdict:
     if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) == 1:
         return Verdict(True, "not run: there is one thread only, or no way to choose the number")
-    # The child is this same version and package, refused or not.
+    # The child has the same version and package, even if `guard` refuses it.
     env = os.environ | {"TSALLAX_ANY_JAXLIB": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     child = [sys.executable, "-W", "ignore", "-c", ONE_THREAD]
     one = subprocess.run(child, env=env, capture_output=True, text=True, check=True, timeout=120)
@@ -134,18 +134,16 @@ def threads() -> Verdict:
 
 # --- Cost ----------------------------------------------------------------------------------------
 
-ROWS = (1_000, 100_000)  # of 16 numbers: 64 kB and 6.4 MB
-GROWTH = (
-    20.0  # measured: 70 or more where the array is copied each step, 0.8 to 1.6 where it is not
-)
+ROWS = (1_000, 100_000)  # of 16 numbers each: 64 kB and 6.4 MB
+GROWTH = 20.0  # measured: at least 70 if the array is copied at each step, 0.8 to 1.6 if it is not
 Body = Callable[[Array, Array], Array]
 
 
 def growth(body: Body, steps: int = 300, seconds: float = 1.5) -> float:
-    """How many times longer a loop of `array = body(array, t)` takes on an array 100 times as big.
+    """The factor by which a loop of `array = body(array, t)` is slower on a 100 times larger array.
 
-    The two sizes take turns and the best time of each counts, so that a noisy machine's pauses,
-    which only ever add, fall on both and mostly drop out.
+    The two sizes alternate and the best time of each counts, so that a noisy machine's pauses,
+    which only add time, affect both and mostly drop out.
     """
 
     def loop(array: Array) -> Array:
@@ -174,18 +172,18 @@ def write(array: Array, t: Array) -> Array:
 
 
 def write_and_sample(array: Array, t: Array) -> Array:
-    """What a replay buffer does each step."""
+    """The operations of a replay buffer in each step."""
     i = jax.random.randint(jax.random.key(t), (8,), 0, len(array))
     return array.at[7 * t % len(array)].set(jnp.mean(array[i], axis=0) + 1)
 
 
 def branch_order() -> Verdict:
-    """A branch that returns its operand untouched is free in one place and a copy in the other."""
+    """Whether a branch that returns its operand unchanged is free or a copy, by its position."""
 
     def keep(array: Array, t: Array) -> Array:
         return array
 
-    # The array is kept at every step in both, so neither has anything to do.
+    # In both, every step keeps the array, so neither should do any work.
     work_first = growth(lambda array, t: lax.cond(t < 0, write, keep, array, t))
     keep_first = growth(lambda array, t: lax.cond(t >= 0, keep, write, array, t))
     detail = f"cond(p, work, keep) x{work_first:.1f}, cond(p, keep, work) x{keep_first:.0f}"
@@ -205,7 +203,7 @@ CHECKS = (
 
 
 def run(check: Check) -> Verdict:
-    """The verdict on the CPU, whatever the default device. An exception is a failure as well."""
+    """The verdict on the CPU, even if it is not the default device. An exception is a failure."""
     try:
         with jax.default_device(jax.devices("cpu")[0]):
             return check.run()

@@ -1,4 +1,4 @@
-"""The options of `tsallax train`, in groups, from the declarations of `Config`."""
+"""The options of `tsallax train`, in groups, from the declarations in `Config`."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def _spec(parse: Any, metavar: str, several: bool) -> PrimitiveConstructorSpec:
 
 
 def truth(words: list[str]) -> bool:
-    """`--layer-norm True`, or `--layer-norm` alone."""
+    """Parses `--layer-norm True`, or `--layer-norm` alone."""
     text = " ".join(words) or "True"
     if text not in ("True", "False"):
         raise ValueError(f"{text} is neither True nor False")
@@ -72,9 +72,9 @@ def _type_of(field: dataclasses.Field) -> Any:
 
 
 def in_effect(name: str) -> str:
-    """The value of an option that is not given, per preset where presets differ.
+    """Describes the default of an option, per preset if presets differ.
 
-    Of `tuned` it is the general one: `tsallax list` has those of single environments.
+    For `tuned` it is the general default: `tsallax list` has those of single environments.
     """
     default = FIELDS[name].default
     if default is not None:
@@ -149,7 +149,7 @@ def _group(name: str, others: Mapping[str, Any]) -> type:
 
 
 def config_options(**others: Any) -> type:
-    """A dataclass with a field for each group of options; `others` are defaults of a command."""
+    """A dataclass with a field for each group of options; `others` are a command's own defaults."""
     groups = {name: _group(name, others) for name in GROUPS}
     entries = [(name, group, dataclasses.field(default=group())) for name, group in groups.items()]
     return dataclasses.make_dataclass("options", entries, frozen=True)

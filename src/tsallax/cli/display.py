@@ -1,4 +1,4 @@
-"""What a run shows during training: live on a terminal, else a plain line every few seconds."""
+"""The display of a run during training: live on a terminal, else a line every few seconds."""
 
 import os
 import time
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from tsallax.learners import Ended
     from tsallax.training.driver import Progress
 
-COMPILING = "compiling ..."  # beside the bar, until the first program runs
+COMPILING = "compiling ..."  # next to the bar, until the first program runs
 SPARKS = " ▁▂▃▄▅▆▇█"
 NONE = "-"  # no episode ended
-ROWS = 12  # of the table; the rest is in the metrics file
-DRAWN = 32  # periods of a curve
+ROWS = 12  # most rows of the table; the rest is in the metrics file
+DRAWN = 32  # most periods of a curve
 EVERY = 5.0  # seconds between two plain lines
 STOPPING = "stopping at the end of this period; press again to stop at once"
 
 
 def title(config: Config) -> str:
-    """What is trained: the algorithm, the environment and how many runs."""
+    """The title of a run: the algorithm, the environment and the number of runs."""
     settings = len(grid(config))
     cells = config.seeds * settings
     parts = f": {counted(settings, 'setting')} x {counted(config.seeds, 'seed')}"
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 def rows_of(config: Config) -> list[Row] | None:
-    """A row for each setting, where a grid has several seeds of each; else one for each cell."""
+    """A row per setting, if a grid has several seeds per setting; None for a row per cell."""
     settings, seeds = grid(config), config.seeds
     if len(settings) == 1 or seeds == 1:
         return None
@@ -54,7 +54,7 @@ def rows_of(config: Config) -> list[Row] | None:
 
 
 class Shown(NamedTuple):
-    """The metrics that the display shows, of each cell."""
+    """The metrics of each cell that the display shows."""
 
     episode_return: np.ndarray
     max_q: np.ndarray
@@ -69,12 +69,12 @@ class Display:
 
     Args:
         title: the first line.
-        labels: of the cells.
-        steps: of the whole run.
-        waiting: what is said until there are metrics.
-        rows: of the table; one for each cell if not given.
-        early: whether it may end before its last step.
-        once: whether a plain line is printed however soon.
+        labels: the labels of the cells.
+        steps: number of steps of the whole run.
+        waiting: the text shown until there are metrics.
+        rows: rows of the table; one per cell if not given.
+        early: whether the run may end before its last step.
+        once: whether a plain line is printed without waiting.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Display:
             self.screen.live.stop()
 
     def stopping(self) -> None:
-        """Called by another thread, maybe in the middle of a print."""
+        """Called by another thread, possibly in the middle of a print."""
         if self.screen:
             self.screen.warning = STOPPING
             self.screen.live.refresh()
@@ -121,18 +121,18 @@ class Display:
             os.write(2, f"{STOPPING}\n".encode())
 
     def begin_at(self, step: int) -> None:
-        """A resumed run does not begin at 0."""
+        """Set the first step: a resumed run does not begin at 0."""
         if self.screen:
             self.screen.step = step
 
     def tick(self, step: int, episodes: "Ended | None" = None) -> None:
-        """Between two periods: show the step, at most once per second."""
+        """Show the step within a period, at most once per second."""
         now = time.monotonic()
         if now - self.ticked < (1 if self.screen else EVERY):
             return
         self.ticked = now
         note = self._note(step)
-        if self.metrics is None and episodes is not None:  # else the table has the last period's
+        if self.metrics is None and episodes is not None:  # else the table shows the last period
             note += _so_far(episodes.means(len(self.labels)))
         if self.screen:
             self.screen.show(step, note)
@@ -140,7 +140,7 @@ class Display:
             self.console.print(note, highlight=False)
 
     def _note(self, step: int, last: bool = False) -> str:
-        """The step, and the time left as soon as the speed is known."""
+        """The step, and the remaining time once the speed is known."""
         note = f"{step:,} / {self.steps:,} steps"
         if last and step < self.steps:
             return f"{note}   every run has reached --stop-at"
@@ -151,7 +151,7 @@ class Display:
         return note
 
     def __call__(self, progress: "Progress") -> None:
-        """Show what a period of training left."""
+        """Show the results of a period of training."""
         period = progress.period
         values = (np.asarray(getattr(period.metrics, name)) for name in Shown._fields)
         shown = Shown(*values)
@@ -188,14 +188,14 @@ class Display:
             del series[:-DRAWN]
 
     def trouble(self, i: int) -> str:
-        """What is wrong with a cell, if anything is."""
+        """The problem of a cell, if any."""
         if i in self.failures:
             return printable(self.failures[i])
         bad = int(self.metrics.diverged[i]) if self.metrics is not None else -1
         return f"diverged at step {bad:,}" if bad >= 0 else ""
 
     def table(self) -> list[Any]:
-        """The rows with their latest metrics; nothing before there are any."""
+        """The rows with their latest metrics; empty before there are any."""
         if self.metrics is None:
             return []
         every = range(len(self.labels))
@@ -204,13 +204,13 @@ class Display:
         return table_of(self.rows, self.metrics, self.returns, troubles)
 
     def print_table(self) -> None:
-        """The table, where there is no terminal that shows it already."""
+        """Print the table, unless a terminal shows it already."""
         if not self.screen:
             for part in self.table():
                 self.console.print(part)
 
     def _tell_trouble(self) -> None:
-        """A line for each cell that went bad in this period."""
+        """Print a line for each cell with a new problem."""
         for i, label in enumerate(self.labels):
             if self.trouble(i) and i not in self.told:
                 self.told.add(i)
@@ -218,7 +218,7 @@ class Display:
 
 
 def _so_far(ended: dict[str, np.ndarray]) -> str:
-    """The episodes of a period that is not over."""
+    """Describes the episodes that have ended so far in a period."""
     count = ended["episodes"]
     if not count.sum():
         return "   no episode ended yet"
@@ -229,7 +229,7 @@ def _so_far(ended: dict[str, np.ndarray]) -> str:
 def table_of(
     rows: Sequence[Row], metrics: Shown, returns: Sequence[list[float]], troubles: Sequence[str]
 ) -> list[Any]:
-    """The latest metrics of each row, as far as there is room for them; means over its seeds."""
+    """The latest metrics of the rows that fit on the screen; means over the seeds of a row."""
     several = any(len(metrics.loss[row.cells]) > 1 for row in rows)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("setting" if several else "run")
@@ -257,7 +257,7 @@ def table_of(
 
 
 def _range(ended: np.ndarray) -> str:
-    """From the lowest to the highest seed."""
+    """The range from the lowest to the highest seed."""
     known = ended[np.isfinite(ended)]
     return f"{known.min():.1f} to {known.max():.1f}" if len(known) else NONE
 

@@ -1,4 +1,4 @@
-"""`tsallax doctor`: is this machine fit to run tsallax? Versions, compiler checks, extras."""
+"""`tsallax doctor`: checks of this machine: versions, the compiler, extras."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from rich.text import Text
 from tsallax import _jaxlib
 
 PACKAGES = ("jax", "jaxlib", "numpy", "optax", "jaxtyping", "matplotlib", "rich", "tyro")
-EXTRAS = {  # purpose: the distributions, any of which will do
+EXTRAS = {  # purpose: the distributions, any one of which is enough
     "Gymnasium environments": ("gymnasium",),
     "LunarLander": ("box2d", "box2d-py"),
     "Atari": ("ale-py",),
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 
 
 def found(*distributions: str) -> str | None:
-    """The version of the first that is installed."""
+    """The version of the first distribution that is installed."""
     for name in distributions:
         try:
             return version(name)
@@ -89,7 +89,7 @@ COLOURS = {"ok": "green", "FAILS": "bold red", "note": "yellow", "-": "dim"}
 
 
 def show(title: str, rows: Iterable[Row], console: Console) -> bool:
-    """Print a section: a table on a terminal, else lines. Return whether nothing failed."""
+    """Print a section: a table on a terminal, else lines. Returns whether nothing failed."""
     rows = list(rows)
     if console.is_terminal:
         table = Table(title=title, title_justify="left", show_header=False)
@@ -114,7 +114,7 @@ def run() -> int:
     fit = show("Versions", versions(), console)
     try:
         fit &= show("Machine", machine(), console)
-    except Exception as error:  # jax does not import or start, so nothing below could run
+    except Exception as error:  # jax does not import or start, so the checks below cannot run
         show("Machine", [Row("FAILS", "jax", f"{type(error).__name__}: {error}")], console)
         return 1
     fit &= show("Compiler, on the CPU", compiler(), console)

@@ -25,11 +25,11 @@ def run(
 
     Args:
         folder: a run's folder.
-        episodes: how many, the same start for every cell.
+        episodes: number of episodes, with the same initial states for every cell.
         greedy: act by argmax Q instead of a sample of pi.
-        seed: of the episodes.
-        best: of each cell the weights with the best evaluation while it was trained.
-        agent: a trained agent that comes with tsallax, in the place of RUN: `tsallax agents`.
+        seed: seed of the episodes.
+        best: use each cell's weights with the best evaluation during training.
+        agent: a trained agent that ships with tsallax, instead of RUN; see `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax._jaxlib import use_cache

@@ -24,7 +24,7 @@ def run(
         show: open it in the browser.
     """
     with Directory(out.parent) as folder:
-        folder.write(out.name, explorer_page().encode())  # the hashes are of "\n"
+        folder.write(out.name, explorer_page().encode())  # as bytes: the hashes assume "\n"
     print(out)
     if show and not webbrowser.open(out.resolve().as_uri()):
         raise OSError(f"no browser was found: open {out} in one")

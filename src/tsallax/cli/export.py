@@ -26,8 +26,8 @@ def run(
         folder: a run's folder.
         out: the file.
         cell: which of the `cells` of its run.json; if not given, the best one.
-        best: the weights with the best evaluation while it was trained, not the last ones.
-        agent: a trained agent that comes with tsallax, in the place of RUN: `tsallax agents`.
+        best: use the weights with the best evaluation during training, not the last ones.
+        agent: a trained agent that ships with tsallax, instead of RUN; see `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax.api import load

@@ -1,6 +1,6 @@
-"""The help of a subcommand, and its refusals, in plain lines of 80 columns.
+"""The help of a subcommand, and its error messages, in plain lines of 80 columns.
 
-`tyro` draws both as boxes, with "(default: None)" at every option that is not given.
+`tyro` draws both as boxes, with "(default: None)" for every option without a default.
 """
 
 import dataclasses
@@ -13,18 +13,18 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, ge
 
 import tyro
 
-COLUMNS, WIDEST = 80, 24  # of a line; of an option that has its description beside it
+COLUMNS, WIDEST = 80, 24  # of a line; of an option with its description on the same line
 METAVARS = {Path: "PATH", int: "N", float: "X", str: "NAME", bool: ""}
-RULE = re.compile(r"[╭╰]|[│ ]*(─{4}|-{4})")  # a terminal that has no such frames gets dashes
+RULE = re.compile(r"[╭╰]|[│ ]*(─{4}|-{4})")  # dashes are for terminals without box characters
 
 
 class Option(NamedTuple):
-    words: str  # as it is typed: "--seed N", or "RUN"
+    words: str  # as typed: "--seed N", or "RUN"
     about: str
 
 
 def help_page(name: str, function: Callable[..., Any]) -> str:
-    """What `tsallax NAME --help` prints, from the docstring and the signature."""
+    """The output of `tsallax NAME --help`, from the docstring and the signature."""
     intro, _ = _docs(function)
     options = list(_options(function))
     first = [option.words for option in options if not option.words.startswith("-")]
@@ -43,14 +43,14 @@ def help_page(name: str, function: Callable[..., Any]) -> str:
 
 
 def _docs(documented: Any) -> tuple[str, dict[str, str]]:
-    """What stands before `Args:`, and what is said of each argument."""
+    """The text before `Args:`, and the description of each argument."""
     intro, _, listed = (inspect.getdoc(documented) or "").partition("\n\nArgs:\n")
     found = re.findall(r"^    (\w+): (.*(?:\n      .*)*)", listed, re.M)
     return intro, {name: " ".join(about.split()).removesuffix(".") for name, about in found}
 
 
 def _options(documented: Any) -> Iterator[Option]:
-    """Those of a function or, for options that several commands share, of a dataclass."""
+    """The options of a function or, for options shared by several commands, of a dataclass."""
     kinds, about = get_type_hints(documented, include_extras=True), _docs(documented)[1]
     for parameter in inspect.signature(documented).parameters.values():
         kind, marks = kinds[parameter.name], ()
@@ -78,7 +78,7 @@ def _option(parameter: inspect.Parameter, kind: Any, marks: Any, about: str) -> 
 
 
 def refusal(name: str, boxed: str) -> str:
-    """What `tyro` says of a command line that it refuses, in one line."""
+    """`tyro`'s error message for an invalid command line, in one line."""
     parts: list[list[str]] = [[]]
     for line in boxed.splitlines():
         if RULE.match(line):
@@ -86,9 +86,9 @@ def refusal(name: str, boxed: str) -> str:
         elif line.strip("│ "):
             parts[-1].append(line.strip("│ "))
     parts = [part for part in parts if part]
-    if "╭" not in boxed:  # its title, which else is in the frame
+    if "╭" not in boxed:  # the title, which otherwise is in the frame
         parts = parts[1:]
-    first = " ".join(parts[0] if parts else boxed.split())  # another tyro may have other frames
+    first = " ".join(parts[0] if parts else boxed.split())  # another tyro may draw other frames
     said = re.sub(r"^Error parsing |(?<=^Missing) from.*?(?=:)| \(required\)", "", first)
     near = [x for part in parts if part and part[0].startswith("Perhaps you meant") for x in part]
     flags = [line.split()[0].rstrip(",") for line in near if line.startswith("--")]

@@ -1,6 +1,6 @@
-"""The Hugging Face Hub, as `push` and `pull` use it: through its own client (extra `hub`).
+"""Access to the Hugging Face Hub for `push` and `pull`, through its own client (extra `hub`).
 
-Who one is, the client knows: from HF_TOKEN, or from `hf auth login`.
+The client authenticates the user by HF_TOKEN or `hf auth login`.
 """
 
 import re
@@ -31,7 +31,7 @@ def make_client() -> Any:
 
 @contextmanager
 def in_one_line(repo: str) -> Iterator[None]:
-    """Whatever the client raises, which is of many kinds, as one line that says what to do."""
+    """Turn the client's exceptions, which are of many types, into one-line errors with advice."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
     try:
@@ -45,8 +45,8 @@ def in_one_line(repo: str) -> Iterator[None]:
         login = _LOGIN if code in (401, 403) else ""
         said = " ".join((error.server_message or str(error)).split())[:200]
         raise ValueError(f"the Hub refused {repo} ({code}): {said}{login}") from None
-    except Exception as error:  # no network, or what httpx and hf_xet make of one
-        if isinstance(error, ValueError) or getattr(error, "errno", None):  # our own, or the disk's
+    except Exception as error:  # no network, or the errors of httpx and hf_xet for that
+        if isinstance(error, ValueError) or getattr(error, "errno", None):  # ours, or the disk's
             raise
         words = dict.fromkeys(map(str, (error, error.__cause__ or error)))
         said = re.sub(r"\[Errno -?\d+\] ", "", " ".join(" ".join(words).split()))[:200]
@@ -54,9 +54,9 @@ def in_one_line(repo: str) -> Iterator[None]:
 
 
 def files_of(client: Any, repo: str, revision: str) -> tuple[str, dict[str, int]]:
-    """The commit, and the files there that a run's folder has, with their sizes.
+    """The commit, and its files that belong to a run folder, with their sizes.
 
-    Only names that we know are taken from the listing, so none can lead anywhere else.
+    Only known names are taken from the listing, so none can refer to another place.
     """
     info = client.model_info(repo, revision=revision or None, files_metadata=True)
     sizes = {one.rfilename: int(one.size or 0) for one in info.siblings or ()}
@@ -64,7 +64,7 @@ def files_of(client: Any, repo: str, revision: str) -> tuple[str, dict[str, int]
 
 
 def download(repo: str, commit: str, name: str, folder: Directory) -> None:
-    """Write a file as it arrives, and not a byte more than such a file may have."""
+    """Write a file as it arrives, up to the size limit of such a file."""
     from huggingface_hub import get_session, hf_hub_url
     from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 

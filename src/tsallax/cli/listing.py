@@ -20,7 +20,7 @@ def run() -> None:
         table.add_column(name, overflow="fold")
     for row in (*ALGORITHMS.values(), *ACTOR_CRITICS.values()):
         numbers = ", ".join(f"{name} {value:g}" for name, value in row.defaults.items())
-        table.add_row(row.name, Text(row.equation), row.source, numbers)  # [.] is no markup
+        table.add_row(row.name, Text(row.equation), row.source, numbers)  # [.] is not markup
     console.print(table)
     console.print("\nenvironments\n  compiled: " + ", ".join(envs.ids()), highlight=False)
     games = ", ".join(f"ALE/{game}-v5" for game in GAMES)

@@ -1,4 +1,4 @@
-"""What a run shows on a terminal: a bar, and a table of its cells that is redrawn in place."""
+"""The live display of a run on a terminal: a bar, and a table of its cells, redrawn in place."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-PER_SECOND = 2  # how often it is drawn, so that it is true while a program is compiled, too
+PER_SECOND = 2  # redraws, so that it is up to date while a program is compiled, too
 
 
 class Screen:
-    """What `Display` draws on, where there is a terminal."""
+    """The terminal that `Display` draws on."""
 
     def __init__(self, console: Console, title: str, steps: int, waiting: str):
         self.title, self.note, self.warning, self.step = title, waiting, "", 0
@@ -23,13 +23,13 @@ class Screen:
         self.live = Live(console=console, get_renderable=self._look, refresh_per_second=PER_SECOND)
 
     def show(self, step: int, note: str, table: list[Any] | None = None) -> None:
-        """What is drawn from now on; the table stays if there is no other."""
+        """Set the contents; the table is kept if no new one is given."""
         self.step, self.note = step, note
         self.table = self.table if table is None else table
         self.live.refresh()
 
     def _look(self) -> Group:
-        """Called by a thread of its own, also while the run waits for a compiler."""
+        """Called by a separate thread, also while the run waits for the compiler."""
         from tsallax.training.compile_time import compiling_for
 
         seconds, note = compiling_for(), self.note

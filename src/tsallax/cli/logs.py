@@ -21,7 +21,7 @@ Write = Callable[[int, dict[str, float]], None]
 class Logged:
     """A watcher that also writes each cell's metrics to logs.
 
-    The logs begin with the first metrics: before that the run's folder may not be there.
+    The logs are opened with the first metrics: before that the run's folder may not exist.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ def check_logs(names: Sequence[Log]) -> None:
 def make_writers(names: Sequence[Log], path: Path, config: Config) -> list[Write]:
     makers = {"tensorboard": tensorboard, "wandb": weights_and_biases}
     for name in names:
-        open_below(path, name).close()  # refuses a link, which the log would follow
+        open_below(path, name).close()  # refuses a link, which the logger would follow
     return [makers[name](path, config) for name in dict.fromkeys(names)]
 
 

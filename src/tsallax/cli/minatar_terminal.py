@@ -1,4 +1,4 @@
-"""A MinAtar game on a terminal, with bars of pi beside it."""
+"""A MinAtar game on a terminal, with bars of pi next to it."""
 
 import time
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from tsallax.report.moment_words import is_allowed, percent, summary, value
 BAR = 12
 EIGHTHS = " ▏▎▍▌▋▊▉"
 SHADES = "░▒▓█"
-# Which pixels of a cell are shown: the last of the four is the gap beside it.
+# The pixels of a cell that are shown: the last of the four is the gap to the next cell.
 LARGE, SMALL = (3, 7, 12, 15), (5, 10)
 
 
@@ -38,7 +38,7 @@ def show(
 
 def screen(moment: Moment, names: tuple[str, ...], title: str, console: Console) -> RenderableType:
     plain = console.color_system is None
-    pixels = LARGE if console.height > 2 * SIZE + 2 else SMALL  # with the two lines above it
+    pixels = LARGE if console.height > 2 * SIZE + 2 else SMALL  # including the two lines above it
     both = Table.grid(padding=(0, 2, 0, 0))
     board = letters(moment.picture) if plain else half_blocks(moment.picture, pixels)
     both.add_row(board, bars(moment, names))
@@ -46,7 +46,7 @@ def screen(moment: Moment, names: tuple[str, ...], title: str, console: Console)
 
 
 def half_blocks(picture: np.ndarray, pixels: tuple[int, ...]) -> Text:
-    """Two pixels per character, one above the other, so that a pixel is about square."""
+    """Draw two pixels per character, one above the other, so that a pixel is about square."""
     shown = np.add.outer(PIXELS * np.arange(SIZE), pixels).ravel()
     rows = picture[shown][:, shown]
     return Text("\n").join(
@@ -60,13 +60,13 @@ def _rgb(colour: np.ndarray) -> str:
 
 
 def letters(picture: np.ndarray) -> Text:
-    """Without colours: the shape and lightness of every cell."""
+    """Draw without colours: the shape and lightness of every cell as a character."""
     cells = picture.reshape(SIZE, PIXELS, SIZE, PIXELS, 3).swapaxes(1, 2)
     return Text("\n".join("".join(map(_glyph, row)) for row in cells))
 
 
 def _glyph(cell: np.ndarray) -> str:
-    side, upper, lower = cell[8, 1], cell[4, 8], cell[11, 8]  # where shapes differ
+    side, upper, lower = cell[8, 1], cell[4, 8], cell[11, 8]  # pixels in which shapes differ
     if (upper != lower).any():
         return "▄▄" if (upper == TILE).all() else "▀▀"
     lightness = float(upper @ np.array([0.299, 0.587, 0.114]))
@@ -77,7 +77,7 @@ def _glyph(cell: np.ndarray) -> str:
 
 def bars(moment: Moment, names: tuple[str, ...]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    # Minimum widths keep the columns in place from moment to moment.
+    # Minimum widths keep the columns in place between moments.
     for heading, width in (("", 1), ("action", 6), ("pi", BAR)):
         table.add_column(heading, no_wrap=True, min_width=width)
     table.add_column("", justify="right", no_wrap=True, min_width=8)
@@ -103,5 +103,5 @@ def _mark(moment: Moment, a: int) -> str:
 
 
 def _bar(p: float) -> str:
-    eighths = max(1, round(8 * BAR * p)) if p > 0 else 0  # NaN has none
+    eighths = max(1, round(8 * BAR * p)) if p > 0 else 0  # NaN has no bar
     return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).strip().ljust(BAR)

@@ -1,4 +1,4 @@
-"""`tsallax play`: a video of a trained agent, with its policy beside the picture."""
+"""`tsallax play`: a video of a trained agent, with its policy next to the picture."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -51,14 +51,14 @@ def run(
         folder: a run's folder.
         out: the video, .mp4 or .gif; if not given, RUN/play.mp4 or NAME.mp4 (.gif: no ffmpeg).
         cell: which of the `cells` of its run.json; if not given, the best one.
-        episodes: how many, those that `tsallax evaluate` plays with this seed.
-        seed: of the episodes.
+        episodes: number of episodes, those that `tsallax evaluate` plays with this seed.
+        seed: seed of the episodes.
         greedy: act by argmax Q instead of a sample of pi.
-        best: the weights with the best evaluation while it was trained, not the last ones.
-        steps: the most steps of an episode.
+        best: use the weights with the best evaluation during training, not the last ones.
+        steps: most steps per episode.
         fps: steps per second; if not given, it depends on the environment.
         terminal: show a MinAtar game here, and write no video.
-        agent: a trained agent that comes with tsallax, in the place of RUN: `tsallax agents`.
+        agent: a trained agent that ships with tsallax, instead of RUN; see `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     check_counts(episodes=episodes, steps=steps, fps=1 if fps is None else fps)
@@ -66,7 +66,7 @@ def run(
     use_cache()
     source, best = which_run(folder, agent, best)
     config = read_run(source, env)[0]
-    stem = source / "play" if folder else Path(source.name)  # nothing is written beside an agent
+    stem = source / "play" if folder else Path(source.name)  # an agent's folder is not written to
     path = _target(stem, out, terminal, config.env)
     cell = best_cell(source) if cell is None else cell
     model = load(source, cell, env=env, best=best)
@@ -103,7 +103,7 @@ def run(
 
 
 def _target(stem: Path, out: Path | None, terminal: bool, env_id: str) -> Path | None:
-    """The name of the video, or None for the terminal; what cannot work is refused."""
+    """The path of the video, or None for the terminal; invalid combinations are refused."""
     if not terminal:
         path = out or _default(stem)
         video.check_target(path)
@@ -148,7 +148,7 @@ def _write(
         def frames() -> Iterator[video.Frame]:
             for moment in told:
                 image = video.frame(moment, names, title)
-                # The end of an episode is shown for a second.
+                # The last frame of an episode is shown for a second.
                 yield from [image] * (fps if moment.action is None else 1)
                 status.update(Text(f"{what}: {summary(moment)}"))
 

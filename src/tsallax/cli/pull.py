@@ -1,4 +1,4 @@
-"""`tsallax pull`: a run's folder from the Hugging Face Hub, of which nothing is believed."""
+"""`tsallax pull`: downloads a run folder from the Hugging Face Hub as untrusted data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,14 +56,14 @@ def run(
 
 
 def _checked(path: Path, env: str) -> str:
-    """What it is; refused if it is not whole, or not what its own configuration says."""
+    """Describe a downloaded run; refuse it if it is incomplete or not as its configuration says."""
     from tsallax.training.build import make_run
     from tsallax.training.final import folder_scores, in_words
     from tsallax.training.stored_config import load_weights, read_run
 
     check_whole(path)
     config, about = read_run(path, env)
-    # Environments on the host, and networks of one's own, may not be here: `load` compares them.
+    # Host environments and a user's own networks may be missing here: `load` compares them.
     if config.loop == "compiled" and config.network != "own":
         load_weights(path, about, make_run(config).learner.params())
     with Directory(path) as folder:

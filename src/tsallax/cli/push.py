@@ -1,4 +1,4 @@
-"""`tsallax push`: a run's folder as a model repository of the Hugging Face Hub."""
+"""`tsallax push`: uploads a run folder to a model repository of the Hugging Face Hub."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,7 +51,7 @@ def run(
 
 
 def _metadata(card: Any) -> str:
-    """What the Hub's search and leaderboards read, as YAML."""
+    """The metadata for the Hub's search and leaderboards, as YAML."""
     from huggingface_hub import EvalResult, ModelCardData
 
     env, algo = card.config.env, card.config.algo

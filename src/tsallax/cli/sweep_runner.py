@@ -1,4 +1,4 @@
-"""What `tsallax sweep` and `tsallax reproduce` share: studies in, tables and pictures out."""
+"""The shared part of `tsallax sweep` and `tsallax reproduce`: studies to tables and figures."""
 
 import os
 import time
@@ -48,7 +48,7 @@ class Where:
 
 
 class Board:
-    """The sweep on the terminal: live, or a line every half minute."""
+    """The display of a sweep: live on a terminal, else a line every half minute."""
 
     def __init__(self, jobs: Sequence[Job], every: float = 30.0):
         self.jobs, self.every = jobs, every
@@ -111,14 +111,14 @@ def check(where: Where) -> None:
 
 
 def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, command: str) -> int:
-    """Run every study at a scale: tables and pictures under `out`, runs shared between studies.
+    """Run every study at a scale: tables and figures under `out`, runs shared between studies.
 
     Args:
-        studies: which.
-        scale: the name of one that they all have; empty for a study without.
-        out: the folder.
+        studies: the studies.
+        scale: the name of a scale of all of them; empty for a study without scales.
+        out: the folder of the results.
         where: where the runs are executed.
-        command: the one that makes a study's table, with {} for its name.
+        command: the command that makes a study's table, with {} for its name.
     """
     check(where)
     plans = {study.name: settings(study, scale, where.seeds) for study in studies}
@@ -130,7 +130,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     }
 
     def archived(job: Job) -> bool:
-        """Whether the table of every study that needs it holds its rows already."""
+        """Returns whether the tables of all studies that need the job already have its rows."""
         return all(
             archives[study.name].holds(study, plans[study.name], job)
             for study in studies
@@ -149,7 +149,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     )
     state = sweep.Progress(runnable, [], [], {})
     if todo and not where.draw_only:
-        workers = executor(where, out)  # before jax has threads, as Ray forks
+        workers = executor(where, out)  # before jax starts threads, as Ray forks
         estimate(todo, where)
         with Board(runnable) as board, Interrupt(board.stopping) as interrupt:
             state = sweep.run(runnable, workers, board, lambda: interrupt.asked)
@@ -166,7 +166,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
 
 
 def refuse_links(out: Path, jobs: Sequence[Job]) -> None:
-    """Runs lie in the folder that was named, not where links in it lead."""
+    """Refuse links in the folder of the runs, which would lead outside it."""
     if not os.path.lexists(out / RUNS):
         return
     with open_below(out, RUNS) as folder:
@@ -176,7 +176,7 @@ def refuse_links(out: Path, jobs: Sequence[Job]) -> None:
 
 
 def estimate(jobs: Sequence[Job], where: Where) -> None:
-    """Print an estimate of how long it will take."""
+    """Print an estimate of the remaining time."""
     from tsallax.experiments.estimate import core_hours
 
     left = [(job, 1 - job.step() / job.config.steps) for job in jobs]
@@ -204,7 +204,7 @@ def write(
     failed: dict[Job, str],
     archive: provenance.Archive,
 ) -> None:
-    """Write the table, the picture and their provenance, of the jobs that are done."""
+    """Write the table of the jobs that are done, its figure and its provenance."""
     study = made.study
     here = [job for job in jobs if job.done()]
     done = [job for job in jobs if job in set(here) or archive.holds(study, plan, job)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEEDS = 4
 Options: Any = config_options(seeds=SEEDS)
 NOT_GIVEN = tyro.conf.arg(metavar="PATH", help_behavior_hint=" ")
-SHOWN = 5  # of the best trials
+SHOWN = 5  # number of best trials shown
 
 HELP = """\
 usage: tsallax tune ENV [OPTIONS]
@@ -64,12 +64,12 @@ def run(
     Args:
         options: The fields of a configuration, in groups.
         out: The folder of the search; tunes/ENV-ALGO if not given.
-        trials: How many settings are tried in all.
-        width: How many are tried side by side.
-        confirm: How many of the best are confirmed with other seeds; 0 for none.
-        confirm_seeds: With how many.
-        start: Values to start from, such as beta=0.9, in the place of the preset's.
-        space: A TOML file of the options to search and their ranges, in the place of the usual.
+        trials: Number of settings that are tried.
+        width: Number of settings that are tried at a time.
+        confirm: Number of the best settings that are confirmed with other seeds; 0 for none.
+        confirm_seeds: Number of these seeds.
+        start: Values to start from, such as beta=0.9, instead of the preset's.
+        space: A TOML file of the options to search and their ranges, instead of the usual ones.
         shapes: Search shapes as well, such as the widths of the network; each is compiled.
     """
     check_counts(trials=trials, width=width, confirm_seeds=confirm_seeds)
@@ -131,7 +131,7 @@ def run(
 
 
 def _note(chosen: Any, again: list["Confirmed"], seeds: int) -> str:
-    """What the chosen trial reached."""
+    """Describes the result of the chosen trial."""
     words = f"trial {chosen.number}, {chosen.value:.6g} in the search ({counted(seeds, 'seed')})"
     if not again:
         return f"{words}, not confirmed"
@@ -142,7 +142,7 @@ def _note(chosen: Any, again: list["Confirmed"], seeds: int) -> str:
 def _table(
     names: list[str], chosen: list[Any], found: list[Any], again: list["Confirmed"]
 ) -> Table:
-    """Those that were confirmed, best first, or the best of the search."""
+    """The table of confirmed trials, best first, or else of the best trials of the search."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     means = {one.trial.number: f"{one.values.mean():.6g}" for one in again}
     for name in ("trial", "search", *(["confirmed"] if again else []), *names):

@@ -41,10 +41,10 @@ def run(
     what = (title(config), labels, config.steps, waiting, rows_of(config), early, once)
     with Display(*what) as show:
         while True:
-            # The status is read before the rows, so that the last ones are not missed.
+            # The status is read before the rows, so that the last rows are not missed.
             ended = read_run(path, env)[1].status
             with Directory(path) as folder:
-                gone = ended == "running" and is_unlocked(folder)  # no process has it
+                gone = ended == "running" and is_unlocked(folder)  # the process has died
                 rows, timing = list(periods(folder, len(cells))), read_timing(folder)
             for _, shown in rows[seen:-1]:
                 show.remember(shown)
