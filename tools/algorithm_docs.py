@@ -1,6 +1,6 @@
-"""What the documentation says of the algorithms, generated from the rows of the table.
+"""The generated documentation of the algorithms, from the rows of the table.
 
-A Markdown file holds generated text between marks,
+A Markdown file has generated text between marks,
 
     <!-- NAME: begin -->
     ...
@@ -8,9 +8,9 @@ A Markdown file holds generated text between marks,
 
 and `filled` replaces it by the block of that name. The site is built from filled pages, so it is
 never out of date; `python tools/build_docs.py --write-tables` also writes them back to `docs/`, so
-that the files read as well on GitHub, and a test compares the two.
+that the files are complete on GitHub as well, and a test compares the two.
 
-A row needs no page of its own: one without a file in `docs/algorithms` gets `TEMPLATE`.
+A row without a page in `docs/algorithms` gets `TEMPLATE`.
 """
 
 import json
@@ -51,7 +51,7 @@ def with_missing_pages(read: dict[str, str]) -> dict[str, str]:
 
 
 def filled(path: str, markdown: str) -> str:
-    """The text of the file `path` with its generated blocks up to date; others stay as they are."""
+    """The text of the file `path` with its generated blocks updated; the rest is unchanged."""
     row = ALGORITHMS.get(PurePosixPath(path).stem) if path.startswith(f"{FOLDER}/") else None
 
     def fill(match: re.Match[str]) -> str:

@@ -39,7 +39,7 @@ FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
 def home_of(path: str) -> str:
-    """Where a file of the repository stands in the site."""
+    """The place of a file of the repository in the site."""
     if path in TOP:
         return TOP[path]
     if path.startswith("docs/"):
@@ -58,7 +58,7 @@ def outside_code(change: Callable[[str], str], markdown: str) -> str:
 
 
 def moved_links(text: str, path: str) -> str:
-    """Links of the file `path` as they must read where it stands in the site."""
+    """The text of the file `path` with its links adapted to its place in the site."""
 
     def move(match: re.Match[str]) -> str:
         link = match[1]
@@ -72,7 +72,7 @@ def moved_links(text: str, path: str) -> str:
 
 
 def linked_names(text: str, page: str) -> str:
-    """Dotted names that the reference describes, as links to it; in tables by their last part."""
+    """Links dotted names to their entries in the reference; tables show only their last part."""
 
     def link(match: re.Match[str]) -> str:
         row, dotted = match.string.startswith("|"), match[1]
@@ -95,7 +95,7 @@ def reference_of(dotted: str) -> str | None:
 
 
 def outside(markdown: str, path: str) -> set[str]:
-    """Files that are no part of docs/, to which the file `path` links."""
+    """The files outside docs/ to which the file `path` links."""
     links = re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", FENCE.sub("", markdown))
     paths = (os.path.normpath(PurePosixPath(path).parent / x) for x in links if ":" not in x)
     return {p for p in paths if p not in TOP and not p.startswith("docs/")}
@@ -112,12 +112,12 @@ def pages() -> list[str]:
 
 
 def settled(path: str, text: str) -> str:
-    """A text of the file `path` as it reads in the site."""
+    """A text of the file `path` with its links for the site."""
     return linked_names(moved_links(text, path), home_of(path))
 
 
 def read_pages() -> dict[str, str]:
-    """The pages by their paths, what is generated in them up to date."""
+    """The pages by their paths, with their generated blocks updated."""
     read = algorithm_docs.with_missing_pages({p: (ROOT / p).read_text() for p in pages()})
     return {path: algorithm_docs.filled(path, markdown) for path, markdown in read.items()}
 
@@ -130,7 +130,7 @@ def configuration(read: dict[str, str]) -> str:
 
 
 def stage(build: Path = BUILD) -> None:
-    """Everything that zensical reads, in a folder of its own."""
+    """Write everything that zensical reads into a separate folder."""
     docs = build / "docs"
     shutil.rmtree(docs, ignore_errors=True)
     shutil.copytree(ROOT / "docs" / "figures", docs / "figures")
@@ -159,7 +159,7 @@ def write(target: Path, text: str) -> None:
 
 
 def write_tables() -> None:
-    """Bring the files of docs/ up to date with the table of algorithms."""
+    """Update the files of docs/ from the table of algorithms."""
     for path, markdown in {**read_pages(), FAMILY: family.draw()}.items():
         target = ROOT / path
         if not target.exists() or target.read_text() != markdown:
@@ -168,7 +168,7 @@ def write_tables() -> None:
 
 
 def make_site(build: Path = BUILD) -> int:
-    """`stage`, and the site in `build`/site; the exit code of zensical."""
+    """Run `stage`, build the site in `build`/site, and return the exit code of zensical."""
     stage(build)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     return subprocess.run([*command, "-f", str(build / "zensical.toml")]).returncode

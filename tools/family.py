@@ -1,4 +1,4 @@
-"""Which algorithm becomes which other one: docs/figures/family.svg, drawn from the table's rows.
+"""Draws docs/figures/family.svg, the reductions between algorithms, from the rows of the table.
 
 python tools/family.py
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from tsallax.operators import ALGORITHMS, list_reductions
 
 FIGURE = Path(__file__).resolve().parents[1] / "docs" / "figures" / "family.svg"
-# Columns and rows that make a clear picture. An algorithm without a place gets a free one.
+# Columns and rows for a clear picture. An algorithm that is not listed gets a free place.
 PLACES = {
     "mt-dqn-qlog": (0, 0), "mt-dqn": (1, 0), "tal-v": (2, 0), "tal": (3, 0), "sal": (4, 0),
     "cvi-mellowmax": (5, 1), "mdqn": (1, 1), "cvi": (2, 1), "tsallis-dqn": (3, 1), "al": (4, 1),
@@ -35,7 +35,7 @@ Place = tuple[int, int]
 
 
 def boxes() -> dict[str, list[str]]:
-    """The names in each box: a variant, with the same reductions, shares the box of its root."""
+    """The names in each box: a variant with the same reductions shares the box of its root."""
     found: dict[str, list[str]] = {}
     for name, row in ALGORITHMS.items():
         roots = (r for r in found if name.startswith(f"{r}-"))
@@ -45,14 +45,14 @@ def boxes() -> dict[str, list[str]]:
 
 
 def arrows() -> list[tuple[str, str, str]]:
-    """From a box, at which numbers, to another box."""
+    """The arrows: from a box, at these numbers, to another box."""
     box_of = {name: root for root, names in boxes().items() for name in names}
     found = ((box_of[r.one], r.at, box_of[r.other]) for r in list_reductions())
     return list(dict.fromkeys(found))
 
 
 def places() -> dict[str, Place]:
-    """The column and the row of each box; a new one where no arrow runs through a box."""
+    """The column and row of each box; new boxes are placed so that no arrow crosses a box."""
     found = {name: PLACES[name] for name in boxes() if name in PLACES}
     for name in boxes():
         if name in found:
@@ -69,7 +69,7 @@ def places() -> dict[str, Place]:
 
 
 def hidden(found: dict[str, Place]) -> int:
-    """How many times an arrow runs through a box that is not at one of its ends."""
+    """The number of times that an arrow crosses a box that is not at one of its ends."""
     ends = [(one, other) for one, _, other in arrows() if one in found and other in found]
     shares = [i / 32 for i in range(33)]
     return sum(
@@ -80,13 +80,13 @@ def hidden(found: dict[str, Place]) -> int:
 
 
 def inside(box: Place, one: Place, other: Place, share: float) -> bool:
-    """Whether the point that far along the arrow lies in the box."""
+    """Returns whether the point at `share` of the arrow's length is in the box."""
     column, row = (a + share * (b - a) for a, b in zip(one, other, strict=True))
     return abs(column - box[0]) * COLUMN < HALF_WIDTH and abs(row - box[1]) * ROW < HALF_HEIGHT
 
 
 def edge(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, ...]:
-    """From the border of one box to that of the other, along the line between the centres."""
+    """The line from the border of one box to that of the other, between the centres."""
     (x0, y0), (x1, y1) = one, other
     dx, dy = x1 - x0, y1 - y0
     cut = min(HALF_WIDTH / abs(dx) if dx else 1, HALF_HEIGHT / abs(dy) if dy else 1)
@@ -94,7 +94,7 @@ def edge(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, .
 
 
 def text(lines: list[str], x: float, y: float, kind: str) -> list[str]:
-    """Lines of text around a point."""
+    """Lines of text centred at a point."""
     top = y - 8 * (len(lines) - 1)
     return [
         f'<text class="{kind}" x="{x:.0f}" y="{top + 16 * i:.0f}">{line}</text>'
@@ -115,7 +115,7 @@ def draw() -> str:
     for one, at, other in arrows():
         x0, y0, x1, y1 = edge(centres[one], centres[other])
         lines.append(f'<path class="edge" d="M{x0:.0f} {y0:.0f}L{x1:.0f} {y1:.0f}"/>')
-        above = 11 if y0 == y1 else 0  # a short line has no room for words on it
+        above = 11 if y0 == y1 else 0  # a short line has no room for a label on it
         labels += text(at.split(", "), (x0 + x1) / 2, (y0 + y1) / 2 - above, "label")
     for root, names in boxes().items():
         x, y = centres[root]

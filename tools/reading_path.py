@@ -64,7 +64,7 @@ def update() -> None:
     agent.update(agent.init(key), batch, make_hparams("tal"), key)
 
 
-# The agent first: what a run imports may listen to jax, and would be counted here.
+# The agent comes first: modules imported by a run may register callbacks in jax, which would count.
 PATHS = {"agent": Route(update, 8, None), "run": Route(train, 28, 3000)}
 
 
@@ -90,7 +90,7 @@ def executed(run: Callable[[], object], package: Path) -> dict[Path, set[CodeTyp
 
 
 def lines_of(functions: set[CodeType]) -> int:
-    """How many lines they have, each counted once."""
+    """The number of lines of the functions, each counted once."""
     found: set[int] = set()
     for code in functions:
         last = max(line for *_, line in code.co_lines() if line)
@@ -99,9 +99,9 @@ def lines_of(functions: set[CodeType]) -> int:
 
 
 def has_functions(tree: ast.Module) -> bool:
-    """Whether there is one that does something: those of a protocol are declarations.
+    """Returns whether a file has functions with a body; those of a protocol are declarations.
 
-    A property is read as a field is.
+    A property counts as a field.
     """
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return any(
@@ -115,9 +115,9 @@ def has_functions(tree: ast.Module) -> bool:
 
 
 def imported(tree: ast.AST, package: Path, ran: set[int]) -> Iterator[ast.ImportFrom]:
-    """The imports from the package, but not those for type checkers or in functions that never ran.
+    """The imports from the package, except for type checkers or in functions that never ran.
 
-    `ran` has the first lines of the functions that did.
+    `ran` has the first lines of the functions that ran.
     """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -132,7 +132,7 @@ def imported(tree: ast.AST, package: Path, ran: set[int]) -> Iterator[ast.Import
 
 
 def targets(node: ast.ImportFrom, package: Path) -> Iterator[Path]:
-    """The files from which an import takes its names; the `__init__` of a room only for its own."""
+    """The files that define the names of an import; an `__init__` only if it defines them."""
     place = package.parent.joinpath(*str(node.module).split("."))
     modules = [place / f"{alias.name}.py" for alias in node.names]
     yield from modules
@@ -142,7 +142,7 @@ def targets(node: ast.ImportFrom, package: Path) -> Iterator[Path]:
 
 
 def names_only(ran: dict[Path, set[CodeType]], package: Path) -> set[Path]:
-    """The files without functions from which these import names, and those import in turn."""
+    """The files without functions that these import names from, directly or indirectly."""
     found: set[Path] = set()
     left = set(ran)
     while left:
@@ -174,7 +174,7 @@ def main() -> int:
 
 
 def report(name: str, package: Path) -> bool:
-    """Print the files of a path, and whether they are few enough."""
+    """Print the files of a path; returns whether they are within its limits."""
     path = PATHS[name]
     ran = executed(path.run, package)
     files = sorted(ran.keys() | names_only(ran, package))

@@ -24,7 +24,7 @@ MODULES = (
     "tsallax.api",
     "tsallax.training.config",
     "tsallax.training.model",
-    "tsallax",  # last: a name belongs to the first module that has it, and these have homes above
+    "tsallax",  # last: a name belongs to the first module that has it, one of those above
 )
 
 
@@ -33,7 +33,7 @@ def page_of(module: str) -> str:
 
 
 def public(module: ModuleType) -> dict[str, Any]:
-    """What `__all__` names, or else what the module itself defines, without modules."""
+    """The names in `__all__`, or else those that the module defines, without modules."""
     names = getattr(module, "__all__", None)
     if names is None:
         tree = ast.parse(inspect.getsource(module))
@@ -44,7 +44,7 @@ def public(module: ModuleType) -> dict[str, Any]:
 
 @functools.cache
 def homes() -> dict[int, str]:
-    """The page and anchor of every public object, by its identity."""
+    """The page and anchor of every public object, by its id."""
     found: dict[int, str] = {}
     for module in MODULES:
         for name, thing in public(import_module(module)).items():
@@ -53,7 +53,7 @@ def homes() -> dict[int, str]:
 
 
 def write_page(module: str) -> str:
-    """The page of a module: links to what has its home elsewhere, then its own names."""
+    """The page of a module: links to names described on other pages, then its own names."""
     found = import_module(module)
     own, others = [], []
     for name, thing in public(found).items():
@@ -82,14 +82,14 @@ def describe(thing: Any) -> str:
 
 
 def describe_class(cls: type) -> str:
-    """Its fields as the source has them, comments included, then its public methods."""
+    """The fields of a class as in the source, with comments, then its public methods."""
     source = textwrap.dedent(inspect.getsource(cls))
     node = ast.parse(source).body[0]
     assert isinstance(node, ast.ClassDef)
     fields = [n for n in node.body if isinstance(n, ast.AnnAssign)]
     lines = source.splitlines()
     listed = lines[fields[0].lineno - 1 : fields[-1].end_lineno] if fields else []
-    # Its own docstring: a NamedTuple without one makes one up.
+    # The docstring in the source, as a NamedTuple without one generates one.
     parts = [prose(ast.get_docstring(node) or ""), fence([f"class {node.name}:", *listed])]
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
@@ -99,7 +99,7 @@ def describe_class(cls: type) -> str:
 
 
 def describe_function(source: str) -> str:
-    """The signature as it is written, with readable shapes, and the docstring."""
+    """The signature as in the source, with readable shapes, and the docstring."""
     node = ast.parse(source).body[0]
     assert isinstance(node, ast.FunctionDef)
     head = source.splitlines()[node.lineno - 1 : node.body[0].lineno - 1]
@@ -111,7 +111,7 @@ def fence(lines: list[str]) -> str:
 
 
 def prose(docstring: str) -> str:
-    """Google's `Args:` as a list, everything else as it is."""
+    """Converts Google's `Args:` to a list; everything else is unchanged."""
     head, label, rest = docstring.partition("Args:\n")
     if not label:
         return docstring

@@ -1,4 +1,4 @@
-"""Pictures of the docs from the tables under results/: one per algorithm, and that of errata 12.
+"""Figures for the docs from the tables under results/: one per algorithm, and that of errata 12.
 
 tsallax reproduce algorithms normalisation
 python tools/result_figures.py
@@ -29,7 +29,7 @@ POLICIES = {
 
 
 def draw(axes: Axes, curve: Curve, column: str, color: str, label: str = "") -> None:
-    """The mean over seeds, and a standard deviation around it."""
+    """Plot the mean over seeds, and one standard deviation around it."""
     steps, values = curve.iterations(column)
     middle, low, high = band(values, "mean")
     axes.plot(steps, middle, color=color, lw=1.8, label=label)
@@ -42,7 +42,7 @@ def finish(axes: Axes, column: str) -> None:
 
 
 def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
-    """One algorithm in colour, the others in grey."""
+    """Plot one algorithm in colour, the others in grey."""
     figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
     for axes, column in zip(figure.subplots(1, 2), COLUMNS, strict=True):
         for other in curves:
@@ -54,7 +54,7 @@ def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
 
 
 def figure4_policies(curves: Sequence[Curve], q: float = 1.5) -> Figure:
-    """What is left of figure 4 of the paper when the policy sums to one."""
+    """Figure 4 of the paper, also with policies that sum to one."""
     figure = Figure(figsize=(WIDTH, 3 * 1.8), layout="constrained")
     panels = figure.subplots(len(POLICIES), 1, sharex=True, sharey=True)
     for axes, (policy, words) in zip(panels, POLICIES.items(), strict=True):
@@ -62,7 +62,7 @@ def figure4_policies(curves: Sequence[Curve], q: float = 1.5) -> Figure:
             for curve in select(curves, q=q, policy=policy, algo=algo):
                 draw(axes, curve, "episode_return", color, name)
         axes.set_title(words, fontsize=10)
-    for axes in panels:  # when all is drawn, as they share an axis
+    for axes in panels:  # after all is drawn, as they share an axis
         finish(axes, "episode_return")
         axes.label_outer()
     panels[0].legend(frameon=False, loc="upper left")

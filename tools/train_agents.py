@@ -2,9 +2,9 @@
 
     python tools/train_agents.py [--runs FOLDER] [NAME ...]
 
-The whole runs stay in FOLDER, and one that is done there is not trained again. Each seed's weights
-are those of its best evaluation. Which seed is packed is decided by 100 other episodes, and what it
-scores by 100 others again. LunarLander needs the extra `box2d`.
+The complete runs are kept in FOLDER, and those that are done are not trained again. Each seed's
+weights are those of its best evaluation. The seed to pack is chosen by 100 new episodes, and its
+score is measured by another 100. LunarLander needs the extra `box2d`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ EPISODES = 100
 CHOICE, SCORE = (
     1_000,
     2_000,
-)  # seeds of episodes; the evaluations in training have 0 and those after it
+)  # seeds of episodes; the evaluations in training have seeds from 0 on
 
 
 def command(name: str) -> list[str]:
@@ -48,7 +48,7 @@ def command(name: str) -> list[str]:
 
 
 def train(name: str, path: Path) -> None:
-    """The run of an agent, as far as it is not there yet."""
+    """Train the run of an agent; resume it if it was begun, skip it if it is done."""
     words = [*command(name)[1:], "--out", str(path)]
     if path.exists():
         if read_about(path).status == "done":
@@ -58,7 +58,7 @@ def train(name: str, path: Path) -> None:
 
 
 def pack(name: str, path: Path, target: Path) -> None:
-    """A run folder of the best seed alone: configuration, metrics, best weights, score."""
+    """Write a run folder of the best seed alone: configuration, metrics, best weights, score."""
     config, about = read_run(path)
     run = make_run(config)
     params = load_weights(path, about, run.learner.params(), best=True)
@@ -86,7 +86,7 @@ def pack(name: str, path: Path, target: Path) -> None:
 
 
 def _rows_of(path: Path, seed: int) -> bytes:
-    """The metrics of one seed: a table's first column is the seed."""
+    """The rows of one seed in the metrics, whose first column is the seed."""
     with Directory(path) as folder:
         head, *rows = folder.read(METRICS, LONGEST).splitlines(keepends=True)
     return head + b"".join(row for row in rows if row.startswith(f"{seed},".encode()))

@@ -1,8 +1,8 @@
 """Equations: in plain letters in the code, as LaTeX in the Markdown, as MathML in the site.
 
-A docstring writes `beta (Q(s,a) - <pi,Q>)`, and `to_latex` makes LaTeX of it. In Markdown LaTeX
-stands between $` and `$, or in a fence of the language `math`, as code hosts understand it.
-`to_mathml` replaces both by MathML, which every browser draws by itself: no script, no request.
+A docstring has `beta (Q(s,a) - <pi,Q>)`, and `to_latex` converts it to LaTeX. In Markdown, LaTeX is
+between $` and `$, or in a fence of the language `math`, which code hosts support. `to_mathml`
+replaces both by MathML, which every browser renders without scripts or requests.
 """
 
 import re
@@ -22,14 +22,14 @@ TOKEN = re.compile(
 )
 GROUP = re.compile(r"[\^_][({]|sqrt\(")
 NONE, THIN = 'lspace="0" rspace="0"', 'lspace="0.17em" rspace="0.17em"'
-PRIME = re.compile(r"<msup>(<mi>[^<]+</mi>)<mi>&#x02032;</mi></msup>")  # high by itself
+PRIME = re.compile(r"<msup>(<mi>[^<]+</mi>)<mi>&#x02032;</mi></msup>")  # the glyph is raised
 NAME = re.compile(r"<m[io]>(max|min|ln|exp)</m[io]>")
 INLINE = re.compile(r"\$`([^`]+)`\$")
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def to_latex(equation: str) -> str:
-    """LaTeX of an equation in plain letters."""
+    """Converts an equation in plain letters to LaTeX."""
     found, at = [], 0
     while at < len(equation):
         if group := GROUP.match(equation, at):
@@ -41,17 +41,15 @@ def to_latex(equation: str) -> str:
             at = end + 1
         else:
             match = TOKEN.match(equation, at)
-            assert match is not None  # a token may be any character
+            assert match is not None  # any character is a token
             found.append(_token(match, equation))
             at = match.end()
     spaced = re.sub(r"\s+", " ", "".join(found)).strip()
-    return re.sub(
-        r"(\\[A-Za-z]+|}) (?=[)\]},'_^/(\[;])", r"\1", spaced
-    )  # a space that separates nothing
+    return re.sub(r"(\\[A-Za-z]+|}) (?=[)\]},'_^/(\[;])", r"\1", spaced)  # remove redundant spaces
 
 
 def _closing(text: str, start: int) -> int:
-    """The place of the bracket that closes the one at `start`."""
+    """The index of the bracket that closes the one at `start`."""
     one, other = text[start], {"(": ")", "{": "}"}[text[start]]
     depth = 0
     for at in range(start, len(text)):
@@ -67,7 +65,7 @@ def _token(match: re.Match[str], equation: str) -> str:
     if match["open"] or match["close"]:
         return r"\langle " if match["open"] else r"\rangle "
     if token in "~*" and letter:
-        return "^*" if token == "*" else ""  # an accent stands before its letter, see below
+        return "^*" if token == "*" else ""  # in LaTeX an accent precedes its letter, see below
     if token == "+" and before.endswith("]"):
         return "_+"
     if token[0] in "^_":
@@ -96,12 +94,12 @@ def _name(word: str) -> str:
 
 
 def inline(equation: str) -> str:
-    """An equation of the code as Markdown."""
+    """Converts an equation in the code to Markdown."""
     return f"$`{to_latex(equation)}`$"
 
 
 def to_mathml(markdown: str) -> str:
-    """Markdown whose equations are MathML."""
+    """Converts the equations in Markdown to MathML."""
     from latex2mathml.converter import convert
 
     def block(match: re.Match[str]) -> str:
@@ -114,7 +112,7 @@ def to_mathml(markdown: str) -> str:
 
 
 def _close(mathml: str) -> str:
-    """The spaces of LaTeX: none around a slash and a prime, thin ones around a function's name."""
+    """Spaces as in LaTeX: none around a slash and a prime, thin ones around a function's name."""
     mathml = mathml.replace("<mo>&#x0002F;</mo>", f"<mo {NONE}>&#x0002F;</mo>")
     mathml = PRIME.sub(rf"<mrow>\1<mo {NONE}>&#x02032;</mo></mrow>", mathml)
     return NAME.sub(rf"<mo {THIN}>\1</mo>", mathml)
