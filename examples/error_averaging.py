@@ -1,8 +1,9 @@
-"""Which schemes average the errors of their iterations away, and which keep them?
+"""Which schemes average out the errors of their iterations, and which do not?
 
 The same Gaussian error is added to Q at every iteration of every scheme. The advantage (or log
-policy) term adds up beta^j of the past: gaps grow by 1/(1 - beta), errors by 1/sqrt(1 - beta^2).
-So noise should count only as much as noise / sqrt((1 + beta)/(1 - beta)) does at beta = 0.
+policy) term sums the past with weights beta^j: gaps grow by 1/(1 - beta), errors by
+1/sqrt(1 - beta^2). So noise should have the effect of noise / sqrt((1 + beta)/(1 - beta)) at
+beta = 0.
 
     python examples/error_averaging.py
 """
@@ -17,7 +18,7 @@ ALPHA, DRAWS, ITERATIONS, TAIL, BLOCK = 0.03, 12, 400, 200, 5
 TITLE = "The advantage term averages errors away;\na regularised policy alone keeps them"
 NOISES, SHOWN = (0.03, 0.1, 0.3, 1.0, 3.0), 0.3
 TAL, MDQN = {"q": 2.0, "beta": 0.99}, {"beta": 0.99, "clip": -float("inf")}
-SCHEMES = {  # algorithm, numbers, colour, width, style: the widest first where lines coincide
+SCHEMES = {  # algorithm, numbers, colour, width, style: the widest first, as lines may coincide
     "dqn": ("dqn", {}, BLACK, 5, "-"),
     "soft-dqn": ("soft-dqn", {}, ORANGE, 2.5, "-"),
     "tsallis-dqn, q = 2": ("tsallis-dqn", {"q": 2.0}, SKY, 1.2, "--"),
@@ -31,14 +32,14 @@ SCHEMES = {  # algorithm, numbers, colour, width, style: the widest first where 
 
 
 def gain(beta: float) -> float:
-    """How much more noise is borne than at beta = 0, if errors are independent."""
+    """The factor by which noise can exceed that at beta = 0, if errors are independent."""
     return float(np.sqrt((1 + beta) / (1 - beta)))
 
 
 def traces(name: str, noise: float, draws: int = DRAWS, iterations: int = ITERATIONS):
     """`max_s V* - V_pi` after each iteration, `mean_s` after the last: Garnet i, error seed i."""
     algo, numbers, *_ = SCHEMES[name]
-    # At q = 2 every method is sparsemax; `linear` is the quickest way to it.
+    # At q = 2 every method is sparsemax; `linear` is the fastest.
     numbers = {"method": "linear", "alpha": ALPHA, "iterations": iterations, **numbers}
     mdps = [garnet(i) for i in range(draws)]
     runs = [solve(mdp, algo, noise=noise, seed=i, **numbers) for i, mdp in enumerate(mdps)]

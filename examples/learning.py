@@ -63,13 +63,13 @@ TASKS = {
 
 
 def returns(path: Path) -> pd.DataFrame:
-    """Mean episodic return: a row a period, a column a seed."""
+    """Mean episodic return: one row per period, one column per seed."""
     table = pd.read_csv(path / "metrics.csv")
     return table.pivot_table("episode_return", "step", "seed", dropna=False)
 
 
 def best_window(table: pd.DataFrame, steps: int) -> float:
-    """The largest mean over seeds and any `steps` steps in a row."""
+    """The largest mean over seeds and any `steps` consecutive steps."""
     period = int(np.diff(table.index).max())
     return float(table.mean(axis=1).rolling(max(1, steps // period)).mean().max())
 

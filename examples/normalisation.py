@@ -1,7 +1,8 @@
 """Does it matter that the paper's approximate policy does not sum to one?
 
-Its weights sum to c = (q/(2q-2))^(1/(q-1)) where one action is left. Then beta = 0 (Tsallis-DQN)
-is value iteration with the discount c gamma, and beta near 1 (TAL) gives most of it back.
+Its weights sum to c = (q/(2q-2))^(1/(q-1)) if the support is one action. Then beta = 0
+(Tsallis-DQN) is value iteration with the discount c gamma, and beta near 1 (TAL) compensates for
+most of it.
 
     python examples/normalisation.py
 """
@@ -26,25 +27,25 @@ PANELS = {
 
 
 class Outcome(NamedTuple):
-    share: Any  # of the optimal return, by the policy renormalised for acting; one, or an array
-    weighed: Any  # the same by the paper's weights as they are, which nobody can act from
+    share: Any  # of the optimal return, with the policy renormalised for acting; one or an array
+    weighed: Any  # the same with the paper's unnormalised weights, which are not a policy
     diverged: Any
 
 
 def lone_weight(q: float) -> float:
-    """`c`: what the paper's policy gives to the only action of a support."""
+    """`c`: the weight that the paper's policy gives to the only action of a support."""
     return (q / (2 * q - 2)) ** (1 / (q - 1))
 
 
 def run(mdp: MDP, method: Method, beta: float, q: float) -> Outcome:
-    """TAL's operator from Q = 0; at beta = 0 it is Tsallis-DQN's."""
-    # What diverges grows up to 2.2-fold an iteration, to 1e174 in 500: still a number.
+    """Iterate TAL's operator from Q = 0; at beta = 0 it is Tsallis-DQN's."""
+    # A diverging Q grows up to 2.2-fold per iteration, to 1e174 in 500, which does not overflow.
     numbers = {"q": q, "alpha": ALPHA, "beta": beta, "iterations": ITERATIONS}
     solution = solve(mdp, "tal", method=method, **numbers)
     # Weights that sum to one keep |Q| below |r| / ((1 - gamma)(1 - beta)), 1e4 here.
     diverged = bool(np.abs(solution.Q).max() > 1e5)
     weighed = np.nan
-    if method == "paper" and q >= 2:  # there is none where c gamma > 1
+    if method == "paper" and q >= 2:  # it does not exist if c gamma > 1
         with jax.enable_x64(True):
             weighed = float(weighed_value(mdp, solution.Q, q)) / optimal_value(mdp).mean()
     return Outcome(solution.share, weighed, diverged)
@@ -56,7 +57,7 @@ def weighed_value(mdp: MDP, Q, q):
 
 
 def measure(family, method: Method, beta: float) -> Outcome:
-    """On `SEEDS` random MDPs (rows), for each q (columns)."""
+    """The outcomes on `SEEDS` random MDPs (rows), for each q (columns)."""
     runs = [[run(family(seed), method, beta, q) for q in QS] for seed in range(SEEDS)]
     return Outcome(*np.moveaxis(np.array(runs), -1, 0))
 
@@ -64,12 +65,12 @@ def measure(family, method: Method, beta: float) -> Outcome:
 def draw(ax, i: int, method: Method, beta: float, outcome: Outcome) -> None:
     mean, error = study.mean_and_error(outcome.share)
     lost = np.any(outcome.diverged, 0)
-    x = np.arange(len(QS)) + 0.11 * (i - 2.5)  # side by side: most of them are equal
+    x = np.arange(len(QS)) + 0.11 * (i - 2.5)  # side by side, as most of them are equal
     form, colour = LOOKS[method]
     look = {"fmt": form, "color": colour, "mfc": colour if beta else "white"}
     name = rf"$\beta$ = {beta:g}"
     ax.errorbar(x, np.where(lost, np.nan, mean), error, label=f"{method}, {name}", **look)
-    for at in [(left, 0.53 + 0.05 * beta) for left in x[lost]]:  # their share is no result
+    for at in [(left, 0.53 + 0.05 * beta) for left in x[lost]]:  # their share is meaningless
         ax.plot(*at, "x", ms=9, mew=2.5, color=colour)
         ax.annotate(f"  Q diverges at {name}", at, va="center", color=colour)
 

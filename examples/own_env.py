@@ -1,4 +1,4 @@
-"""An environment of your own, in JAX: keep a room at 20 degrees. Trained, drawn.
+"""An environment of your own in JAX, trained and rendered: keep a room at 20 degrees.
 
 python examples/own_env.py [FOLDER]
 """
@@ -25,7 +25,7 @@ class State(NamedTuple):
 
 
 def thermostat(limit: int = 100) -> Environment:
-    """Cool, wait or heat while the weather drifts; a step within one degree pays 1."""
+    """Cool, wait or heat while the weather drifts; the reward is 1 within one degree."""
 
     def reset(key):
         return State(*jax.random.uniform(key, (2,), minval=5.0, maxval=35.0), jnp.int32(0))

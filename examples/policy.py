@@ -1,4 +1,4 @@
-"""A policy: from action values to probabilities, for any q, and what jax can do with it.
+"""A policy from action values to probabilities, for any q, with jax's transformations.
 
 python examples/policy.py
 """
@@ -14,17 +14,17 @@ ALPHA = 0.2
 
 
 def policies() -> jax.Array:
-    """One row for each q: the index broadcasts like any other number."""
+    """One row per q, as the index broadcasts like any other number."""
     return tsallis_policy(Q, INDICES, ALPHA)
 
 
 def gradient(q: float) -> jax.Array:
-    """Of the regularised value `max <pi,Q> + alpha H_q(pi)`: the policy itself."""
+    """The gradient of the regularised value `max <pi,Q> + alpha H_q(pi)`: the policy itself."""
     return jax.grad(tsallis_value)(Q, q, ALPHA)
 
 
 def alpha_for(wanted: float, q: float = 2.0) -> float:
-    """The alpha at which the policy's entropy is the one asked for, by bisection."""
+    """The alpha at which the policy has the wanted entropy, by bisection."""
 
     def entropy(alpha):
         return tsallis_entropy(tsallis_policy(Q, q, alpha), q, 0.5)

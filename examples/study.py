@@ -1,4 +1,4 @@
-"""What the studies share: the mean of independent draws, the look of a figure, where it goes."""
+"""The shared parts of the studies: the mean of independent draws, figures and where they go."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-WIDTH = 6.4  # inches, of a page
+WIDTH = 6.4  # width of a page in inches
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 
-# Okabe and Ito's palette, told apart in every common form of colour blindness.
+# Okabe and Ito's palette, distinguishable in every common form of colour blindness.
 ORANGE, SKY, GREEN, YELLOW, BLUE = "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2"
 VERMILION, PURPLE, GREY, BLACK = "#D55E00", "#CC79A7", "#777777", "#000000"
 
@@ -30,7 +30,7 @@ matplotlib.rcParams.update(
 
 
 def two_panels(title: str, tall: float = 7.4):
-    """A figure of two panels under a title that says the result: readable on a phone."""
+    """A figure of two panels under a title that states the result, readable on a phone."""
     figure = Figure((WIDTH, tall), layout="constrained")
     figure.suptitle(title, fontsize=11, fontweight="bold")
     return figure, figure.subplots(2, 1)
@@ -43,13 +43,13 @@ def save(figure: Figure, name: str) -> None:
 
 
 def mean_and_error(draws) -> tuple[np.ndarray, np.ndarray]:
-    """Over the first axis: the mean and its standard error."""
+    """The mean over the first axis, and its standard error."""
     draws = np.asarray(draws)
     return draws.mean(0), draws.std(0, ddof=1) / np.sqrt(len(draws))
 
 
 def print_row(label: str, draws, flagged=False) -> None:
-    """Mean ± standard error of each column, starred where a draw is flagged."""
+    """Print mean ± standard error of each column, with a star if a draw is flagged."""
     stars = np.where(np.any(np.broadcast_to(flagged, np.shape(draws)), 0), "*", " ")
     cells = zip(*mean_and_error(draws), stars, strict=True)
     print(

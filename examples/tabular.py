@@ -17,7 +17,7 @@ ALGORITHMS = {
 
 
 def machine() -> MDP:
-    """The more worn, the less it pays. Running wears fast, slow running less, a repair costs 1."""
+    """The reward falls with wear. Running wears fast, slow running less, a repair costs 1."""
     P = np.zeros((STATES, 3, STATES))
     r = np.zeros((STATES, 3))
     for wear in range(STATES):
@@ -32,7 +32,7 @@ def machine() -> MDP:
 
 
 def study(noise: float, iterations: int = 300) -> dict[str, Solution]:
-    """Gaussian noise on every entry of Q in each iteration, the same for all algorithms."""
+    """Solve with Gaussian noise on Q in each iteration, the same for all algorithms."""
     mdp = machine()
     return {
         name: solve(mdp, name, alpha=0.1, iterations=iterations, noise=noise, **numbers)

@@ -1,4 +1,4 @@
-"""A sweep over q: every index and every seed side by side in one compiled program.
+"""A sweep over q: every index and every seed in parallel in one compiled program.
 
 python examples/train_q.py [FOLDER]
 """
@@ -22,7 +22,7 @@ def sweep(q: tuple[float, ...] = QS, seeds: int = 2, steps: int = 20_000, **fiel
 
 
 def table(result: Result, last: int = 10) -> str:
-    """Mean over the last periods: return (and its spread between seeds), gap, support."""
+    """Means over the last periods: return (and its spread over seeds), gap, support."""
     lines = [f"{'q':>4} {'return':>8} {'spread':>8} {'gap':>8} {'support':>8}"]
     for setting, returns, gaps, supports in zip(
         result.settings,
