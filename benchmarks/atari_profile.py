@@ -1,8 +1,8 @@
-"""Where a step of the Atari loop spends its time: Pong, the atari preset, quantiles.
+"""The time per step of the Atari loop by its parts: Pong, the atari preset, quantiles.
 
     taskset -c 0 python benchmarks/atari_profile.py
 
-The parts are called as the loop calls them, and waited for one by one.
+The parts are called as in the loop, and each is waited for.
 """
 
 import contextlib
@@ -40,9 +40,9 @@ def main(algos: tuple[str, ...] = ("tal", "dqn"), steps: int = 400, buffer: int 
     """Print the milliseconds per step of each part.
 
     Args:
-        algos: which.
-        steps: measured, after the warm-up and as many others.
-        buffer: of the replay, the size of which plays no part.
+        algos: the algorithms.
+        steps: steps to measure, after the warm-up and as many other steps.
+        buffer: capacity of the replay, which does not affect the times.
     """
     print("| ms per step | act | update | batch | emulator | rest |\n|---|---|---|---|---|---|")
     for algo in algos:

@@ -1,8 +1,8 @@
 """`tsallis_policy` and `tsallis_value` called outside `jit`: `python benchmarks/eager_policy.py`.
 
 For q = 1.5 they contain a loop. It must be compiled at the first call only: a later call may take
-at most 20 times as long as one of the jitted function. The calls take turns. The bound is on the
-ratio of the quickest ones, which a busy machine moves little; that of the medians is printed too.
+at most 20 times as long as one of the jitted function. The calls alternate. The bound is on the
+ratio of the fastest ones, which depends little on other load; that of the medians is also printed.
 """
 
 import sys

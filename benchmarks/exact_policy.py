@@ -1,7 +1,7 @@
-"""The exact Tsallis policy against sparsemax, in one run: `python benchmarks/exact_policy.py`.
+"""The exact Tsallis policy compared with sparsemax: `python benchmarks/exact_policy.py`.
 
-A batch of 256 rows of 6 action values, jitted; the reference is `optax.projections` vmapped over
-the same batch. Each figure is the best of several interleaved rounds.
+The batch has 256 rows of 6 action values, jitted; the reference is `optax.projections` vmapped over
+the same batch. Each time is the best of several interleaved rounds.
 """
 
 from functools import partial

@@ -2,8 +2,8 @@
 
     python benchmarks/growth.py          # needs a quiet machine; prints and draws
 
-All sizes of a row take turns within a round, so that a ratio is taken within seconds. The slope is
-that of a straight line through the logarithms: 0 for no growth, 1 for growth in proportion.
+All sizes of a row take turns within a round, so that ratios are taken within seconds. The slope is
+that of a straight line through the logarithms: 0 for no growth, 1 for proportional growth.
 """
 
 from collections.abc import Callable
@@ -35,19 +35,19 @@ SIZES = {
     "width": (64, 128, 256, 512, 1024),
     "actions": (2, 4, 8, 16, 32, 64),
 }
-# A tenth of the preset's period and replay: short turns, in which a state is drawn as often.
+# A tenth of the preset's period and replay: turns are short, and a state is drawn as often.
 SHORT = {"seeds": {"target_period": 100, "buffer": 5_000}}
-SEED_ROUNDS = 2  # at most
+SEED_ROUNDS = 2  # most rounds for seeds
 
 
 def loop(name: str, size: int) -> Callable[[], float]:
-    """Seconds per update, of all seeds together, in the compiled loop of the gym preset."""
+    """Seconds per update of all seeds together, in the compiled loop of the gym preset."""
     own: dict[str, Any] = {"hidden": (size, size)} if name == "width" else {name: size}
     return loop_timer(make_run(resolve(Config(**GYM, **SHORT.get(name, {}), **own))))
 
 
 def update(actions: int) -> Callable[[], float]:
-    """Seconds per update of TAL at q = 3/2, batch and network of the gym preset, alone."""
+    """Seconds per update alone of TAL at q = 3/2, with batch and network of the gym preset."""
     agent = make_agent(mlp((4,), (actions,)), get_algorithm("tal"), clip_gradient=False)
     hp = jax.tree.map(jnp.float32, make_hparams("tal", q=1.5))
     return update_timer(agent, hp, jax.ShapeDtypeStruct((4,), jnp.float32), 128, actions)
@@ -58,7 +58,7 @@ def slope(sizes, seconds) -> float:
 
 
 def measure(name: str, rounds: int) -> np.ndarray:
-    """Seconds per update at each size, the least of all rounds."""
+    """Seconds per update at each size, the shortest of all rounds."""
     timers = [update(n) if name == "actions" else loop(name, n) for n in SIZES[name]]
     rounds = min(rounds, SEED_ROUNDS) if name == "seeds" else rounds
     return np.min([[timer() for timer in timers] for _ in range(rounds)], 0)
@@ -78,8 +78,8 @@ def main(rounds: int = 5, rows: tuple[str, ...] = tuple(SIZES)) -> None:
     """Measure, print and draw.
 
     Args:
-        rounds: repetitions of a row, of seeds at most two; the least time of each size counts.
-        rows: which.
+        rounds: repetitions of a row, at most two for seeds; the least time of each size counts.
+        rows: the rows to measure.
     """
     tall = -(-len(rows) // 2)
     figure, axes = plt.subplots(tall, 2, figsize=(6.4, 2.1 * tall), sharey=True, squeeze=False)

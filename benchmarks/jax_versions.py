@@ -3,7 +3,7 @@
     python benchmarks/jax_versions.py PYTHON_OF_ONE_VENV PYTHON_OF_ANOTHER ...
 
 An interpreter needs only jax, jaxlib and NumPy. The versions take short turns, one at a time, and
-the best time of a round counts: what else the machine does then falls on all of them alike. Prints
+the best time of a round counts, so that other load affects all of them equally. The output is
 Markdown.
 """
 
@@ -97,7 +97,7 @@ class Version:
 
 
 def one_round(versions: list[Version]) -> dict[str, dict]:
-    """Every version's verdicts, and its best time of many short turns."""
+    """The verdicts of every version, and its best time of many short turns."""
     result = {v.number: {"checks": v.ask("checks"), "seconds": {}} for v in versions}
     for name in SPEEDS:
         times = [[v.ask(name) for v in versions] for _ in range(TURNS)]
@@ -129,12 +129,12 @@ def main(pythons: list[str]) -> None:
     versions = [Version(python) for python in pythons]
     rounds = [one_round(versions) for _ in range(ROUNDS)]
     print(table(rounds), end="\n\n")
-    for version in versions:  # the details of the last round, to be read beside the table
+    for version in versions:  # the details of the last round, in addition to the table
         print(f"- {version.number}")
         for check, (_, detail) in rounds[-1][version.number]["checks"].items():
             print(f"  - {check}: {detail}")
         print(f"  - seconds: {rounds[-1][version.number]['seconds']}")
-        version.process.communicate()  # ends it
+        version.process.communicate()  # ends the process
 
 
 if __name__ == "__main__":

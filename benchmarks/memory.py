@@ -1,9 +1,9 @@
-"""Where the peak of memory comes from: a run of the minatar preset, stage by stage.
+"""The peak memory of a run of the minatar preset, stage by stage.
 
     python benchmarks/memory.py
 
-Two processes, one after the other: the first compiles the program and caches it, the second
-finds it there.
+Two processes run one after the other: the first compiles the program and caches it, the second
+finds it in the cache.
 """
 
 import os
@@ -15,13 +15,13 @@ from typing import Any
 
 
 def peak() -> int:
-    """Megabytes of resident memory of this process so far, at most."""
+    """The peak resident memory of this process so far, in megabytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return round(1024e-6 * next(int(x.split()[1]) for x in lines if x.startswith("VmHWM")))
 
 
 def stages() -> None:
-    """Print a line after each: its name and the peak."""
+    """Print a line after each stage: its name and the peak."""
     say = lambda stage: print(stage, peak(), sep="\t", flush=True)  # noqa: E731
     import numpy as np
 

@@ -3,8 +3,8 @@
     python benchmarks/nature.py [--threads 1] [--torch PYTHON_WITH_TORCH]
 
 The update has a batch of 32, 6 actions, 200 quantiles and Adam: three forward passes, one backward.
-Everyone takes short turns, each with another batch, in an order drawn anew for each round. A ratio
-is taken within a round, so that what else the machine does falls on all alike. Prints Markdown.
+Contenders take short turns, each with a new batch, in a random order for each round. Ratios are
+taken within a round, so that other load affects all equally. The output is Markdown.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from time import perf_counter, sleep
 import numpy as np
 
 ROUNDS, CALLS = 15, {"update": 2, "update in a loop": 1, "act": 20}
-LOOP = 2  # updates in one program
+LOOP = 2  # updates per program
 PAUSE = 0.1  # seconds between turns: torch's threads spin for a while after their work
 BATCH, ACTIONS, ATOMS = 32, 6, 200
 Program = Callable[[], object]
@@ -87,7 +87,7 @@ def jax_programs(network) -> dict[str, Program]:
 
 
 def jaxs_own():
-    """The same network in the convolution that jax has, with the gradients that jax makes."""
+    """The same network with jax's own convolution and its gradients."""
     import jax
     import jax.numpy as jnp
 
@@ -109,7 +109,7 @@ def jaxs_own():
 
 
 def torch_programs(channels_last: bool) -> dict[str, Program]:
-    """Advantage learning, as near to TAL as a line of torch comes."""
+    """Advantage learning, similar to TAL, in torch."""
     import torch
     from torch import nn
 
@@ -168,7 +168,7 @@ def seconds(program: Program, calls: int) -> float:
 
 
 def serve(threads: int) -> None:
-    """Torch's side: a line of JSON for each line of standard input, one timing."""
+    """The torch process: answers each line of standard input with one timing as JSON."""
     import torch
 
     torch.set_num_threads(threads)

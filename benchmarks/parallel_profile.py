@@ -1,11 +1,11 @@
-"""Where a step of the parallel learner's time goes: stepping, acting, learning.
+"""The time per step of the parallel learner: stepping, acting, learning.
 
     python benchmarks/parallel_profile.py [ENV ...]
 
-For environments on the host the three are timed as they run. A compiled environment is one program,
-so its parts are compiled and timed alone: what is left is the rest of the loop. Beside them stands
-what the network's matrix products alone would take at the rate of this machine. One core:
-`taskset -c 0 python ...`; processor time, which a busy machine disturbs less.
+For host environments the three are timed as they run. A compiled environment is one program, so its
+parts are compiled and timed alone, and the remainder is the rest of the loop. They are compared
+with the time for the network's matrix products alone at the rate of this machine. Use one core:
+`taskset -c 0 python ...`; processor time is measured, which depends less on other load.
 """
 
 import time
@@ -42,7 +42,7 @@ def main(envs: Annotated[tuple[str, ...], tyro.conf.Positional] = ENVS) -> None:
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """The least of a few rounds, after one that compiles."""
+    """The shortest time of a few rounds, after one that compiles."""
     jax.block_until_ready(call())
     found = []
     for _ in range(ROUNDS):
@@ -76,7 +76,7 @@ def compiled(run: Run) -> dict[str, float]:
         return jax.lax.scan(one, start, jax.random.split(key, steps))
 
     def acting(state, seen, key):
-        def one(seen, key):  # other observations at each step: nothing can be moved out of the loop
+        def one(seen, key):  # new observations at each step, so that nothing is loop-invariant
             action, Z = parallel_update.act(agent, state, seen, jnp.zeros(()), hp, key)
             return jnp.roll(seen, 1, 0), (action, Z)
 

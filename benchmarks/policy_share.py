@@ -1,10 +1,11 @@
-"""What the exact policy of a general q adds to TAL's update, against sparsemax, at both presets.
+"""The cost of the exact policy of a general q in TAL's update, relative to sparsemax.
 
     taskset -c 0 python benchmarks/policy_share.py          # needs a quiet machine
 
-At q = 2 a run has the closed form, at q = 3/2 the general solver. All take turns within a round,
-and a ratio is taken within a round: its median and quartiles. The difference of two updates is
-noisy, so the policies are measured alone too: what they add, as a share of the update at q = 2.
+Both presets are measured. At q = 2 a run has the closed form, at q = 3/2 the general solver. They
+alternate within a round, and ratios, with median and quartiles, are taken within a round. As the
+difference of two updates is noisy, the policies are also measured alone, as a share of the update
+at q = 2.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ WHAT = ("update", "policies", "loop")
 
 
 def timers(env: str, q: float) -> list[Callable[[], float]]:
-    """Of `WHAT`, as a run with this q has it."""
+    """Timers of the parts in `WHAT` for a run with this q."""
     run = make_run(resolve(Config(env, preset="paper", q=(q,), steps=10**6)))
     hp = jax.tree.map(lambda x: x[0], run.hp)
     sizes = run.config.batch, envs.make(env).num_actions
@@ -45,7 +46,7 @@ def quartiles(x: np.ndarray, form: str) -> str:
 
 
 def rounds(closed: Callable[[], float], general: Callable[[], float], number: int) -> np.ndarray:
-    """Seconds of both, in turns."""
+    """Seconds of both, measured alternately."""
     return np.array([(closed(), general()) for _ in range(number)]).T
 
 

@@ -1,7 +1,7 @@
-"""A sweep of 16 cells on all cores against one core: `python benchmarks/sweep.py`.
+"""A sweep of 16 cells on all cores compared with one core: `python benchmarks/sweep.py`.
 
-Needs a quiet machine. Both are whole commands, with the imports and the compiling of their workers,
-and start with the same programs in the cache. Perfect sharing on n cores takes 1/n of the time.
+It needs an idle machine. Both are complete commands, with the imports and compilation of their
+workers, and start with the same cached programs. Perfect scaling on n cores takes 1/n of the time.
 """
 
 import os
@@ -41,7 +41,7 @@ def main(steps: int = 10_000, rounds: int = 3) -> None:
     """Measure and print.
 
     Args:
-        steps: of a cell.
+        steps: steps of a cell.
         rounds: repetitions; the cores take turns.
     """
     cores = len(os.sched_getaffinity(0))

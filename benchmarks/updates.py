@@ -1,6 +1,6 @@
-"""Compiled updates by themselves, many in one program, each on data of its own.
+"""Compiled updates alone, many in one program, each on its own data.
 
-With the same data for all, XLA would compute what depends on it alone, targets and policies, once.
+With the same data for all, XLA would compute targets and policies, which depend on it, only once.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from tsallax.agents import Agent
 from tsallax.types import HParams, Policy, Transition
 
-COUNT = 100  # updates of a program
-SCALE = 0.05  # of the action values: about the regularisation, so that policies are mixed
+COUNT = 100  # updates per program
+SCALE = 0.05  # of the action values: similar to the regularisation, so that policies are mixed
 
 
 def ends(batch: int, actions: int) -> tuple[jax.Array, jax.Array]:
-    """The target network's values at s and s', of every update."""
+    """The target network's values at s and s' for every update."""
     both = SCALE * jax.random.normal(jax.random.key(0), (2, COUNT, batch, actions))
     return both[0], both[1]
 

@@ -2,7 +2,7 @@
 
     python benchmarks/actor_critic/discrete.py CartPole-v1 --out runs/discrete
 
-trains what is not there yet and prints the table, with bootstrap intervals over seeds.
+trains the missing runs and prints the table, with bootstrap intervals over seeds.
 """
 
 import argparse
@@ -20,7 +20,7 @@ GAMES = (
     "--first-seed 100 --seeds 3 --steps 200000 --optimiser adam --learning-rate 2.5e-4 "
     "--train-period 4 --eval-every 40000 --eval-episodes 30"
 )
-TASKS = {  # what all arms of a task share
+TASKS = {  # settings shared by all arms of a task
     "CartPole-v1": f"{VECTORS} --seeds 10 --steps 50000 --hidden 64 64 --train-period 1 "
     "--epsilon-end 0.02 --eval-every 5000",
     "LunarLander-v3": f"{VECTORS} --seeds 3 --steps 100000 --hidden 128 128 --train-period 2 "
@@ -49,7 +49,7 @@ def settings(task: str, arm: str) -> str:
 
 
 def scores(folder: Path) -> tuple[list[float], list[float]]:
-    """Of each seed: the mean of all evaluations, and the last one."""
+    """The mean of all evaluations, and the last one, for each seed."""
     found: dict[str, list[float]] = defaultdict(list)
     with (folder / "metrics.csv").open() as file:
         for row in csv.DictReader(file):

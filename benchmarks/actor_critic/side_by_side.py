@@ -2,8 +2,8 @@
 
     python benchmarks/actor_critic/side_by_side.py Pendulum-v1 --out runs/side-by-side
 
-trains what is not there yet and prints a table: of each seed the mean of 50 evaluation episodes,
-and over seeds their mean with a bootstrap interval. `make benchmarks/.peers/sb3/.ready` installs
+trains the missing runs and prints a table: the mean of 50 evaluation episodes per seed, and their
+mean over seeds with a bootstrap interval. `make benchmarks/.peers/sb3/.ready` installs
 Stable-Baselines3.
 """
 
@@ -23,8 +23,8 @@ from tsallax.training.stored_config import load_weights, read_run
 
 HERE = Path(__file__).resolve().parent
 PEER = HERE.parent / ".peers/sb3/bin/python"
-STEPS = {"Pendulum-v1": 20_000, "LunarLanderContinuous-v3": 200_000}  # 200,000 on any other
-SEEDS = {"Pendulum-v1": 5, "LunarLanderContinuous-v3": 3}  # 2 on any other
+STEPS = {"Pendulum-v1": 20_000, "LunarLanderContinuous-v3": 200_000}  # default: 200,000
+SEEDS = {"Pendulum-v1": 5, "LunarLanderContinuous-v3": 3}  # default: 2
 EPISODES = 50
 ARMS = {
     "SAC": "--algo sac",
@@ -36,13 +36,13 @@ THEIRS = "Stable-Baselines3's SAC"
 
 
 def train(settings: str, folder: Path) -> None:
-    """Train with tsallax: at once if it is done, from its last checkpoint if it was stopped."""
+    """Train with tsallax: skipped if it is done, resumed if it was stopped."""
     command = [sys.executable, "-m", "tsallax", "train", *settings.split(), "--out", str(folder)]
     subprocess.run(command, check=True)
 
 
 def words(values: Sequence[float]) -> str:
-    """The mean over seeds, with its interval where there are several."""
+    """The mean over seeds, with its interval if there are several."""
     if len(values) == 1:
         return f"{values[0]:.1f}"
     found = stats.interval(stats.mean, np.array(values)[:, None])
@@ -57,7 +57,7 @@ def evaluate(folder: Path) -> list[float]:
 
 
 def theirs(env: str, steps: int, seeds: int, out: Path, settings: Sequence[str]) -> list[float]:
-    """The same of Stable-Baselines3, a file for each seed."""
+    """The returns of Stable-Baselines3 per seed, with one file per seed."""
     means = []
     for seed in range(seeds):
         path = out / f"sb3-{env}-{steps}-{seed}.json"
@@ -71,7 +71,7 @@ def theirs(env: str, steps: int, seeds: int, out: Path, settings: Sequence[str])
 
 
 def same_settings(folder: Path) -> list[str]:
-    """Those of our run that Stable-Baselines3 has other defaults for."""
+    """The settings of our run for which Stable-Baselines3 has other defaults."""
     config, _ = read_run(folder, "")
     return [
         f"--lr={config.learning_rate[0]}",

@@ -3,10 +3,9 @@
     .venv/bin/python benchmarks/actor_critic/speed.py Pendulum-v1 HalfCheetah-v5
 
 All have a network 256 - 256, batches of 256, one update per step, an automatic alpha and one
-environment. Each is a process of its own, pinned to the same core, with one thread; they take
-turns, and a turn is measured by the process's own processor time, so that other work on the machine
-counts little. What is compiled is compiled before. `make benchmarks/.peers/sb3/.ready` makes the
-peers' environment.
+environment. Each is a separate process, pinned to the same core, with one thread; they take turns,
+and a turn is measured by the process's own processor time, so that other load has little effect.
+Compilation is done before. `make benchmarks/.peers/sb3/.ready` makes the peers' environment.
 """
 
 import argparse
@@ -22,7 +21,7 @@ from subprocess import DEVNULL, PIPE, Popen
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / "benchmarks/.peers/sb3/bin/python"
-TURN = 500  # steps, of a turn and of our periods; twice as many go before the first
+TURN = 500  # steps of a turn and of our periods; twice as many precede the first turn
 HIDDEN = [256, 256]
 
 
@@ -31,7 +30,7 @@ def sides(env: str) -> list[str]:
     return [*compiled, "tsallax sac, host", "tsallax tal-ac, host", "sbx", "Stable-Baselines3"]
 
 
-# In a process of each ----------------------------------------------------------------------------
+# In the process of each side ---------------------------------------------------------------------
 
 
 def learn_ours(env: str, algo: str, loop: str) -> Callable[[int], None]:
@@ -65,7 +64,7 @@ def learn_theirs(env: str, side: str) -> Callable[[int], None]:
 
 def contend(env: str, side: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints goes elsewhere
+    os.dup2(2, 1)  # redirects what a library prints
     name, _, rest = side.partition(" ")
     if name == "tsallax":
         algo, loop = rest.split(", ")

@@ -24,7 +24,7 @@ FIGURE = HERE.parents[1] / "docs/figures/outside-check.png"
 PERIOD = 1000  # steps per row of metrics.csv: CartPole's target period
 LAST = 20_000  # steps of the final score
 ALGORITHMS = {"tal": "TAL", "tsallis-dqn": "Tsallis-DQN"}
-# Settings that both sides write down: the name in run.json, the name in about.json.
+# Settings that both sides record: the name in run.json, the name in about.json.
 SHARED = {
     "env": "env",
     "steps": "steps",
@@ -41,7 +41,7 @@ SHARED = {
     "hidden": "hidden",
     "alpha": "alpha",
 }
-# What sb3_tal.py has in its code, and Stable-Baselines3's DQN by itself.
+# Settings in the code of sb3_tal.py, and defaults of Stable-Baselines3's DQN.
 OWN = {
     "q": 2.0,
     "max_grad_norm": 10.0,
@@ -56,13 +56,13 @@ DEFAULT = {"q", "entropy"}  # written as [] where they have the values above by 
 
 
 class Returns(NamedTuple):
-    """The episodes that ended in each period, by seed: how many, and the sum of their returns."""
+    """The number of episodes that ended in each period, by seed, and the sum of their returns."""
 
     episodes: np.ndarray  # (seeds, periods)
     total: np.ndarray
 
     def curve(self) -> np.ndarray:
-        """The mean return of each period, the last known one where no episode ended."""
+        """The mean return of each period, or the last known one if no episode ended."""
         empty = np.full(self.total.shape, np.nan)
         means = np.divide(self.total, self.episodes, out=empty, where=self.episodes > 0)
         return stats.carry_forward(means)
@@ -74,7 +74,7 @@ class Returns(NamedTuple):
 
 
 def read_sb3(folder: Path, algo: str, steps: int) -> Returns:
-    """The CSV files of sb3_tal.py: one row per episode."""
+    """Read the CSV files of sb3_tal.py: one row per episode."""
     paths = sorted(
         folder.glob(f"{algo}-[0-9]*.csv"), key=lambda path: int(path.stem.split("-")[-1])
     )
@@ -90,7 +90,7 @@ def read_sb3(folder: Path, algo: str, steps: int) -> Returns:
 
 
 def read_tsallax(folders: Sequence[Path], steps: int) -> Returns:
-    """The metrics.csv of runs: one row per seed and period, with the mean return."""
+    """Read the metrics.csv of runs: one row per seed and period, with the mean return."""
     found: dict[int, list[tuple[int, float, float]]] = {}
     for folder in folders:
         with (folder / "metrics.csv").open(newline="") as file:
@@ -107,12 +107,12 @@ def read_tsallax(folders: Sequence[Path], steps: int) -> Returns:
 
 
 def check_same_setting(folder: Path, algo: str, about: dict[str, Any]) -> dict[str, str]:
-    """Both sides must be set up alike; the versions of ours."""
+    """Refuse runs whose settings differ between the two sides; returns the versions of ours."""
     run = json.loads((folder / "run.json").read_text())
     if run["status"] != "done":
         raise SystemExit(f"{folder} is not finished")
     wanted = {ours: about[theirs] for ours, theirs in SHARED.items()} | OWN | {"algo": algo}
-    if about["beta"][algo]:  # without an advantage term ours has a beta that it does not use
+    if about["beta"][algo]:  # without an advantage term, our beta is not used
         wanted["beta"] = about["beta"][algo]
     for name, value in wanted.items():
         there = run["config"].get(name, "no such setting")
@@ -123,7 +123,7 @@ def check_same_setting(folder: Path, algo: str, about: dict[str, Any]) -> dict[s
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
-    """The difference of the means, ours less theirs, with two 95 % intervals and a p-value."""
+    """The difference of the means, ours minus theirs, with two 95 % intervals and a p-value."""
 
     def difference(x: np.ndarray, y: np.ndarray) -> Any:
         return stats.mean(x) - stats.mean(y)
@@ -140,7 +140,7 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
 
 
 def scores(returns: Returns, warmup: int, steps: int) -> dict[str, np.ndarray]:
-    """One number per seed, in three ways."""
+    """Three scores, each with one number per seed."""
     return {
         f"last {LAST:,} steps": returns.mean(steps - LAST, steps),
         "all steps of learning": stats.area_under_curve(returns.curve()[:, warmup // PERIOD :]),

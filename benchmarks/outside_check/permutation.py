@@ -1,7 +1,7 @@
-"""Two samples of a few runs, exactly: the permutation test of the means, and its interval.
+"""The exact permutation test of the means of two samples of a few runs, and its interval.
 
-Under the hypothesis that both libraries have the same distribution of scores, every way to label
-the pooled runs is equally likely. Five runs per side have 252 of them, so all are gone through and
+Under the hypothesis that both libraries have the same distribution of scores, every labelling of
+the pooled runs is equally likely. Five runs per side have 252 labellings, so all are enumerated and
 the level is exact; a bootstrap interval of five runs is too narrow (`tsallax.stats.interval`).
 """
 
@@ -14,7 +14,7 @@ MOST = 200_000  # labellings: ten runs per side
 
 
 def labellings(ours: int, theirs: int) -> np.ndarray:
-    """Every choice of `ours` runs among all, a row each."""
+    """Every choice of `ours` runs among all, one per row."""
     if math.comb(ours + theirs, ours) > MOST:
         raise ValueError(f"{ours} and {theirs} runs have too many labellings: ten per side at most")
     rows = [np.isin(np.arange(ours + theirs), x) for x in combinations(range(ours + theirs), ours)]
@@ -32,9 +32,9 @@ def p_value(x: np.ndarray, y: np.ndarray) -> float:
 def shift_interval(x: np.ndarray, y: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     """All d for which the test does not reject that x is distributed as y + d.
 
-    A labelling exchanges k runs of x with k runs of y. After x is moved by -d, it makes the
-    difference larger exactly if d is above the mean of those runs of x less the mean of those of y.
-    The ends of the interval are therefore order statistics of these differences.
+    A labelling exchanges k runs of x with k runs of y. After x is shifted by -d, it increases the
+    difference exactly if d is above the mean of those runs of x minus the mean of those of y. The
+    ends of the interval are therefore order statistics of these differences.
     """
     first = labellings(len(x), len(y))
     leaving, coming = ~first[:, : len(x)], first[:, len(x) :]

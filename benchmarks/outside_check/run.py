@@ -1,8 +1,8 @@
-"""The outside check: both halves, then the comparison.
+"""The outside check: the runs of both libraries, then the comparison.
 
     make outside-check
 
-Everything runs on one core, at low priority. What is finished is kept: the same command resumes.
+Everything runs on one core, at low priority. Finished runs are kept: the same command resumes.
 """
 
 import subprocess
@@ -20,14 +20,14 @@ def main(out: Path = Path("runs/outside-check"), seeds: int = 5, core: int = 0) 
 
     Args:
         out: folder of the runs.
-        seeds: of each algorithm, on either side.
-        core: that everything is pinned to.
+        seeds: number of seeds of each algorithm in each library.
+        core: the core that everything is pinned to.
     """
 
     def run(*command: object) -> None:
         pinned = ["nice", "-n", "19", "taskset", "-c", str(core), *map(str, command)]
         if code := subprocess.run(pinned).returncode:
-            sys.exit(code)  # the command has said why
+            sys.exit(code)  # the command has printed the reason
 
     run(PEER, HERE / "sb3_tal.py", "--out", out / "sb3", "--seeds", seeds)
     folders = {algo: out / f"tsallax-{algo}" for algo in ("tal", "tsallis-dqn")}

@@ -4,7 +4,7 @@
 
 It trains on CartPole-v1 with Table 1 of the paper, one run after another, and writes the episodes
 of each to FOLDER/ALGO-SEED.csv. A run that has its file is skipped, so the same command resumes.
-Nothing of tsallax is imported here: this is the other half of a comparison (compare.py).
+Nothing is imported from tsallax: this is the other side of a comparison (compare.py).
 """
 
 import argparse
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 ENV = "CartPole-v1"
-# Table 1. The interval of the target network is the table's own for CartPole.
+# Table 1. The interval of the target network is the table's value for CartPole.
 TABLE_1 = {
     "learning_rate": 1e-3,
     "batch_size": 128,
@@ -52,7 +52,7 @@ def sparsemax(z: Tensor) -> Tensor:
 
 
 class TAL(DQN):
-    """Stable-Baselines3's DQN, of which only the target is replaced.
+    """Stable-Baselines3's DQN, with only the target replaced.
 
     The target is `r + gamma <pi',Q'> + beta (Q(s,a) - <pi,Q>)` with `pi = sparsemax(Q/alpha)`,
     everything from the target network.
@@ -136,7 +136,7 @@ def train(algo: str, seed: int, steps: int, learning_starts: int, path: Path) ->
 
 
 def check_settings(folder: Path, steps: int, learning_starts: int) -> None:
-    """One folder holds runs of one setting: write it down, or refuse to mix it with another."""
+    """Record the setting of a folder, or refuse to mix it with another setting."""
     about = {
         "env": ENV,
         "steps": steps,

@@ -1,7 +1,7 @@
-"""The machine's own rate: the matrix products of an update, and nothing else.
+"""The machine's own rate: only the matrix products of an update.
 
-A forward pass of the online network at s, of the target at s', and for TAL of the target at s;
-the gradient of the weights in every layer, of the inputs in all but the first. MinAtar's
+They are a forward pass of the online network at s, of the target at s', and for TAL of the target
+at s; the gradient of the weights in every layer, of the inputs in all but the first. MinAtar's
 convolution is a product over patches. Acting is not counted.
 """
 
@@ -30,7 +30,7 @@ g = [jnp.full((rows, o), 0.1) for rows, _, o in shapes]
 @jax.jit
 def program(x, w, g):
     def update(carry, _):
-        # A number of the last round scales each factor, so that none is computed just once.
+        # A number from the last round scales each factor, so that none is computed only once.
         out = []
         for n in range(passes):
             out += [((n + carry) * xi) @ wi for xi, wi in zip(x, w, strict=True)]

@@ -1,6 +1,6 @@
-"""A plain JAX DQN on tsallax's environments: what one would write first, nested scans at best.
+"""A plain JAX DQN on tsallax's environments: what one would write first, with nested scans.
 
-Whole transitions in the ring, optax, networks on batches, parameters in lists.
+It has complete transitions in the ring, optax, networks on batches, and parameters in lists.
 """
 
 from functools import partial
@@ -92,7 +92,7 @@ def step(state, key):
 
 
 def block(state, key):
-    """Environment steps and an update."""
+    """A train period of environment steps, and one update."""
     k_sample, *keys = jax.random.split(key, 1 + work.train_period)
     state, _ = jax.lax.scan(step, state, jnp.stack(keys))
     index = jax.random.randint(k_sample, (work.batch,), 0, jnp.minimum(state.count, work.buffer))

@@ -12,7 +12,7 @@ from works import CONV, RMSPROP
 
 
 class Network(nn.Module):
-    """MinAtar's: a convolution of 3x3 windows, one hidden layer."""
+    """MinAtar's network: a 3x3 convolution and one hidden layer."""
 
     action_dim: int
     width: int
@@ -34,7 +34,7 @@ name = f"{work.env.removeprefix('MinAtar/')}-MinAtar" if images else work.env
 algorithm = DQN.create(
     env=name,
     env_params={"use_minimal_action_set": False} if images else {},
-    num_envs=work.train_period,  # so an update comes after so many steps: it steps them at once
+    num_envs=work.train_period,  # steps per update, as all environments step at once
     total_timesteps=work.target_period,
     eval_freq=work.target_period,
     skip_initial_evaluation=True,
@@ -61,7 +61,7 @@ if work.optimiser == "rmsprop":
     rmsprop = optax.rmsprop(work.learning_rate, **RMSPROP, eps_in_sqrt=False)
     own = TrainState.create(apply_fn=(), params=state.q_ts.params, tx=rmsprop)
     state = state.replace(q_ts=own)
-state = jax.tree.map(jnp.copy, state)  # no two leaves share a buffer: all are donated
+state = jax.tree.map(jnp.copy, state)  # no two leaves may share a buffer, as all are donated
 train = jax.jit(lambda state: algorithm.train(train_state=state)[0], donate_argnums=0)
 while True:
     state = jax.block_until_ready(train(state))

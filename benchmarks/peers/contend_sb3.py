@@ -17,7 +17,7 @@ from works import CONV, QUANTILES, RMSPROP, Work
 
 
 class Convolution(BaseFeaturesExtractor):
-    """MinAtar's images, channels last, through 3x3 windows."""
+    """A 3x3 convolution of MinAtar's images, whose channels are last."""
 
     def __init__(self, observation_space: gymnasium.spaces.Box):
         rows, columns, planes = observation_space.shape
@@ -56,7 +56,7 @@ def make_env(work: Work):
 
 
 def numbers(work: Work) -> dict[str, object]:
-    """What DQN, QR-DQN and sbx's DQN call alike."""
+    """The arguments with the same names in DQN, QR-DQN and sbx's DQN."""
     return {
         "learning_rate": work.learning_rate,
         "buffer_size": work.buffer,
@@ -84,7 +84,7 @@ def learn(model, work: Work, settle: int) -> None:
 
 def make_model(work: Work):
     if work.env.startswith("ALE/"):
-        # The class is named: its default comes with another eps.
+        # The class is given explicitly, as the default has another eps.
         policy = {"n_quantiles": QUANTILES, "optimizer_class": torch.optim.Adam}
         return QRDQN("CnnPolicy", make_env(work), policy_kwargs=policy, **numbers(work))
     policy = {"net_arch": list(work.hidden)}

@@ -1,4 +1,4 @@
-"""DQN of sbx, the JAX edition of Stable-Baselines3."""
+"""DQN of sbx, the JAX version of Stable-Baselines3."""
 
 import os
 
@@ -16,7 +16,7 @@ from works import CONV, RMSPROP
 
 
 class Network(nn.Module):
-    """MinAtar's: a convolution of 3x3 windows, one hidden layer."""
+    """MinAtar's network: a 3x3 convolution and one hidden layer."""
 
     actions: int
     width: int
@@ -29,7 +29,7 @@ class Network(nn.Module):
 
 
 class Policy(DQNPolicy):
-    """Its own, but for the network."""
+    """sbx's own policy with another network."""
 
     def build(self, key, lr_schedule):
         k_next, k_params = jax.random.split(key)
@@ -53,4 +53,4 @@ if __name__ == "__main__":
         policy |= {"optimizer_class": optax.rmsprop, "optimizer_kwargs": rmsprop}
     kind = Policy if work.env.startswith("MinAtar/") else "MlpPolicy"
     model = DQN(kind, make_env(work), policy_kwargs=policy, **numbers(work))
-    learn(model, work, settle=work.target_period)  # the first copy of the target is compiled
+    learn(model, work, settle=work.target_period)  # compiles the first copy of the target

@@ -24,7 +24,7 @@ config = Config(
 run = make_run(resolve(config))
 state = run.learner.start()
 if run.config.loop == "host":
-    turns.settle = 0  # all is compiled by then
+    turns.settle = 0  # everything is compiled by then
     turns.fill = lambda: state.replay.frames.fill(0)
     for _ in run.learner.train(state, lambda *_: turns.done()):
         pass

@@ -1,4 +1,4 @@
-"""Who runs which work, on which cores, and in what its work is not quite the same."""
+"""The contenders of each work, their cores, and the differences between their work."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Contender(NamedTuple):
     works: tuple[str, ...]
     options: tuple[str, ...] = ()
     peers: str = ""  # the virtual environment, if it is not tsallax's own
-    against: tuple[str, ...] = (TAL, DQN)  # what it is compared with
+    against: tuple[str, ...] = (TAL, DQN)  # the contenders it is compared with
     wanted: tuple[tuple[str, str, float], ...] = ()  # works, whose ratio to it, on one core
     differs: str = ""
 
@@ -99,7 +99,7 @@ SETTINGS = ("one", "two", "seeds")
 
 
 def line_up(work: str, setting: str, cores: tuple[int, ...]) -> list[tuple[Contender, list[Part]]]:
-    """Everyone who runs `work`, and as which processes."""
+    """The contenders that run `work`, with their processes."""
     if setting != "seeds":
         own = cores[: SETTINGS.index(setting) + 1]
         return [(c, [Part(own, c.options)]) for c in CONTENDERS if work in c.works]

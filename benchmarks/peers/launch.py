@@ -1,7 +1,8 @@
-"""From `tsallax train` to its first step and metrics, with an empty compile cache and a full one.
+"""The time from `tsallax train` to its first step and metrics, with a cold and a warm cache.
 
-jax says when it has compiled a program, or has found it kept. That of a target period then runs,
-and begins with the first step, which nothing else shows: the program ends with the period.
+jax logs when it has compiled a program, or found it in the cache. That of a target period then
+runs, starting with the first step, which is not visible otherwise, as the program ends with the
+period.
 """
 
 import sys
@@ -19,7 +20,7 @@ STEP, METRICS = "step", "metrics"
 
 
 def launch(cores: tuple[int, ...], repeats: int) -> dict[str, dict[str, list[float]]]:
-    """Seconds to each event, of which cold ones found no programs kept, and warm ones did."""
+    """Seconds to each event, with a cold (empty) and a warm cache of programs."""
     found = {event: {"cold": [], "warm": []} for event in (STEP, METRICS)}
     for _ in range(repeats):
         with TemporaryDirectory() as folder:
@@ -31,7 +32,7 @@ def launch(cores: tuple[int, ...], repeats: int) -> dict[str, dict[str, list[flo
 
 
 def first_times(cores: tuple[int, ...], folder: Path, name: str) -> dict[str, float]:
-    """Seconds from the start of the process."""
+    """Seconds to each event from the start of the process."""
     command = [
         *pinned(cores),
         str(Path(sys.executable).with_name("tsallax")),
@@ -63,7 +64,7 @@ def first_times(cores: tuple[int, ...], folder: Path, name: str) -> dict[str, fl
 
 
 def wait(process: Popen, there: Callable[[], bool]) -> float:
-    """The time when it was there."""
+    """Wait until `there` returns true, and return the time."""
     begin = time.perf_counter()
     while not there():
         if process.poll() is not None or time.perf_counter() - begin > PATIENCE:
@@ -73,5 +74,5 @@ def wait(process: Popen, there: Callable[[], bool]) -> float:
 
 
 def rows(path: Path) -> int:
-    """Whole rows below the header."""
+    """The number of complete rows below the header."""
     return max(path.read_text().count("\n") - 1, 0) if path.exists() else 0

@@ -1,4 +1,4 @@
-"""The results as Markdown, and into the page of the docs."""
+"""Writes the results as Markdown into the page of the docs."""
 
 from pathlib import Path
 from statistics import median
@@ -17,7 +17,7 @@ def spread(numbers: list[float], form: str) -> str:
 
 
 def ratios(over: dict[str, Any], under: dict[str, Any]) -> list[float]:
-    """Of the rates, each within a round."""
+    """The ratios of the rates, each within a round."""
     return [a / b for a, b in zip(over["rates"], under["rates"], strict=True)]
 
 
@@ -74,7 +74,7 @@ def launch_table(launch: dict[str, dict[str, list[float]]]) -> list[str]:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """Everything but the prose around it."""
+    """The generated part of the page."""
     works = [work for work in WORKS if work in results["works"]]
     results = {**results, "works": {work: results["works"][work] for work in works}}
     lines = [results["about"], "", "![Steps per second of everyone](figures/peers.png)"]
@@ -92,7 +92,7 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 def put(page: Path, text: str, marks: tuple[str, str] = MARKS) -> None:
-    """Between the two marks; the rest of the page stays."""
+    """Replace the text between the two marks; the rest of the page is unchanged."""
     before, begin, rest = page.read_text().partition(marks[0])
     _, end, after = rest.partition(marks[1])
     if not (begin and end):

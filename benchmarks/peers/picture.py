@@ -13,7 +13,7 @@ from page import CORES
 from works import WORKS
 
 OURS, THEIRS, LIMIT = "#0b6e99", "#9aa5b1", "#d9c9a3"
-WIDTH = 6.4  # inches, of a page: panels beneath each other are readable on a phone
+WIDTH = 6.4  # width of a page in inches; stacked panels are readable on a phone
 FAINT = {"one": 1.0, "two": 0.55}
 
 

@@ -1,4 +1,4 @@
-"""A race: everyone is set up one after another, then they take turns, round by round."""
+"""A race: contenders are set up one after another, then take turns in every round."""
 
 import json
 import math
@@ -17,8 +17,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PEERS = HERE.parent / ".peers"  # virtual environments and logs
 PAUSE = 0.5  # seconds between turns: threads may spin for a while after their work
-PATIENCE = 900.0  # seconds for an answer
-SPINNING = 0.2  # seconds of work in a pause that are worth a warning
+PATIENCE = 900.0  # timeout for an answer in seconds
+SPINNING = 0.2  # seconds of work during a pause above which a warning is printed
 
 
 def say(text: str) -> None:
@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def environment(threads: int, **more: str) -> dict[str, str]:
-    """Of a process that is to use so many threads, and the compiler itself."""
+    """The environment variables of a process that should use `threads` threads."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "PYTHON"))}
     platforms = os.environ.get("JAX_PLATFORMS", "cpu")
@@ -95,7 +95,7 @@ class Team:
         }
 
     def turn(self, seconds: float) -> None:
-        """All steps, over the time of the slowest process."""
+        """Take a turn; its rate is the steps of all processes over the time of the slowest one."""
         for runner in self.runners:
             runner.ask(go=math.ceil(self.pace * seconds))
         answers = [runner.answer() for runner in self.runners]
@@ -125,7 +125,7 @@ def race(
     seconds: float,
     buffer: int | None = None,
 ) -> dict[str, Any]:
-    """What each contender of a work is found to be, by its name."""
+    """The results of each contender of a work, by its name."""
     teams: list[Team] = []
     try:
         for contender, parts in line_up(work, setting, cores):

@@ -1,10 +1,10 @@
-"""tsallax and its peers on the same work, in one run; wants a quiet machine.
+"""tsallax and its peers on the same work, in one run; needs an otherwise idle machine.
 
     make bench-peers
 
-Everyone is a process of its own, pinned to its cores. All are set up, then take short turns, one
-at a time, in an order drawn anew for each round; a ratio is taken within a round. What is found
-goes to results/peers.json, and from there into docs/performance.md.
+Each contender is a separate process, pinned to its cores. All are set up, then take short turns,
+one at a time, in a random order for each round; ratios are taken within a round. The results are
+written to results/peers.json, and from there into docs/performance.md.
 """
 
 import json
@@ -103,7 +103,7 @@ def measure(
     quick: bool,
     target: Path,
 ) -> None:
-    """Into `known`, and to disk after each race: what else is there stays."""
+    """Measure into `known`, and write it to disk after each race; other results are kept."""
     cores = tuple(sorted(os.sched_getaffinity(0)))
     target.parent.mkdir(parents=True, exist_ok=True)
     for work in works:
@@ -128,7 +128,7 @@ def measure_solving(
     limit: float | None,
     target: Path,
 ) -> None:
-    """Into `known`, and to disk after each attempt: what is known of other tasks stays."""
+    """Measure into `known`, and write it to disk after each attempt; other tasks are kept."""
     part = known.setdefault("solve", {"tasks": {}})
     part["about"] = (
         f"{machine()}. Processor time on one core: the median of the seeds, and the least to the "
@@ -153,7 +153,7 @@ def about(repeats: int, seconds: float) -> str:
 
 
 def machine() -> str:
-    """With the versions of what runs on it."""
+    """Describes the machine, with the versions of the packages."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((x.partition(": ")[2] for x in lines if x.startswith("model name")), "unknown")
     pins = {

@@ -1,6 +1,6 @@
 """The time to solve: processor time from the start until an agent reaches a return.
 
-Everyone has the same core, one at a time; for each seed in an order of its own.
+All contenders use the same core, one at a time, in a random order for each seed.
 """
 
 import json
@@ -20,8 +20,8 @@ from solvers import SOLVERS, Solver
 from tasks import TASKS
 
 Checkouts = dict[str, Path | None]
-Found = dict[str, list[dict[str, Any]]]  # by the contender's name, an entry for each seed
-SLACK = 2  # times the limit, after which a contender is killed: evaluations are left out of it
+Found = dict[str, list[dict[str, Any]]]  # by the contender's name, one entry per seed
+SLACK = 2  # times the limit after which a contender is killed, as evaluations do not count
 
 
 def solve(
@@ -32,15 +32,15 @@ def solve(
     keep: Callable[[Found], object],
     limit: float | None = None,
 ) -> Found:
-    """What each contender of a task needed, for the seeds 0, 1, ...
+    """The attempts of each contender of a task, for the seeds 0, 1, ...
 
     Args:
-        name: of the task.
-        core: that everyone is pinned to.
-        repeats: seeds.
-        checkouts: where the code of those is that are no package; without it they are left out.
-        keep: is given what is found so far, after each attempt.
-        limit: of processor time in seconds, instead of the task's own.
+        name: the name of the task.
+        core: the core that all contenders are pinned to.
+        repeats: number of seeds.
+        checkouts: the code of contenders that are not packages; without it they are left out.
+        keep: called with the results so far, after each attempt.
+        limit: limit of processor time in seconds, instead of the task's own.
     """
     there = [s for s in SOLVERS if name in s.tasks and _is_there(s, checkouts)]
     found: Found = {}
@@ -61,7 +61,7 @@ def solve(
 def _runs(
     solver: Solver, name: str, seed: int, core: int, checkouts: Checkouts, limit: float | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """An attempt, and another one that finds what the first one kept."""
+    """Run an attempt, and a second one that finds the cached programs of the first one."""
     with TemporaryDirectory() as cache:
         for run in filter(None, (solver.name, solver.again)):
             say(f"{name}, seed {seed}: {run}")
@@ -89,7 +89,7 @@ def once(
     checkouts: Checkouts,
     limit: float | None,
 ) -> dict[str, Any]:
-    """How one attempt ended."""
+    """Run one attempt and return its result."""
     limit = TASKS[name].limit if limit is None else limit
     python = PEERS / solver.peers / "bin/python" if solver.peers else Path(sys.executable)
     own = {} if solver.peers else {"PYTHONPATH": str(ROOT / "src"), "XDG_CACHE_HOME": str(cache)}
@@ -106,7 +106,7 @@ def once(
             text=True,
             env=environment(1, **own),
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, 2 * (int(SLACK * limit),)),
-            start_new_session=True,  # so that its own child ends with it
+            start_new_session=True,  # so that its child process is killed with it
         )
         try:
             out, _ = process.communicate()
@@ -120,7 +120,7 @@ def once(
 
 
 def last_line(out: str, log: Path, limit: float) -> dict[str, Any]:
-    """The contender's answer. Beyond the limit is not solved."""
+    """The contender's answer; not solved if it took longer than the limit."""
     lines = out.strip().splitlines()
     if not lines or not lines[-1].startswith("{"):
         told = "\n".join(log.read_text().splitlines()[-8:])

@@ -1,6 +1,6 @@
 """CleanRL's pqn.py, unchanged and with its own settings, until its printed returns reach the goal.
 
-It does not evaluate: what counts is the mean of the last training episodes, exploration included.
+It does not evaluate: the mean of the last training episodes counts, exploration included.
 """
 
 import re
@@ -17,7 +17,7 @@ PRINTED = re.compile(r"global_step=(\d+), episodic_return=\[?([-+.\de]+)")
 
 
 def printed_return(line: str) -> tuple[int, float] | None:
-    """Step and return, if the line tells of an episode."""
+    """Step and return, if the line reports an episode."""
     found = PRINTED.match(line)
     return (int(found[1]), float(found[2])) if found else None
 
@@ -27,7 +27,7 @@ def main() -> None:
     script = Path(asked.checkout).resolve() / "cleanrl/pqn.py"
     step, mean, solved = 0, 0.0, False
     returns: deque[float] = deque(maxlen=EPISODES)
-    with TemporaryDirectory() as folder:  # it writes its logs where it runs
+    with TemporaryDirectory() as folder:  # it writes its logs to the working directory
         command = [sys.executable, "-u", str(script), "--seed", str(asked.seed)]
         process = Popen(command, stdout=PIPE, text=True, cwd=folder)
         assert process.stdout

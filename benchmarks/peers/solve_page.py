@@ -13,7 +13,7 @@ Attempts = list[dict[str, Any]]
 
 
 def times(attempts: Attempts) -> list[float]:
-    """Seconds by seed; infinite where the task was not solved."""
+    """Seconds per seed; infinite if the task was not solved."""
     return [a["seconds"] if a["solved"] else inf for a in attempts]
 
 
@@ -35,13 +35,13 @@ def seconds(attempts: Attempts) -> str:
 
 
 def reached_limit(attempts: Attempts) -> float:
-    """The limit of time that ended one of them; 0 if all had their steps."""
+    """The time limit that ended one of them; 0 if all took all their steps."""
     ended = (a["limit"] for a in attempts if not a["solved"] and a["seconds"] >= a["limit"])
     return next(ended, 0.0)
 
 
 def ratio(attempts: Attempts, cold: Attempts) -> str:
-    """Of the times, each within a seed. Where most fail at the limit it is a bound."""
+    """The ratio of the times, each within a seed; a bound if most fail at the limit."""
     own = {a["seed"]: t for a, t in zip(attempts, times(attempts), strict=True)}
     under = {a["seed"]: t for a, t in zip(cold, times(cold), strict=True) if t < inf}
     found = [own[seed] / t for seed, t in under.items() if seed in own]
@@ -67,7 +67,7 @@ def task_table(title: str, found: dict[str, Attempts]) -> list[str]:
 
 
 def solve_section(results: dict[str, Any]) -> str:
-    """Everything but the prose around it."""
+    """The generated part of the page."""
     lines = [results["about"]]
     for name, task in TASKS.items():
         if found := results["tasks"].get(name):

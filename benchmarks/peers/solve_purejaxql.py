@@ -1,11 +1,11 @@
 """purejaxql's PQN, the authors' own, unchanged and with the settings of its own files.
 
-It is one compiled program, which evaluates on its way and returns at the end. The time counted is
-that until it is compiled, and then the share of its run that lies before the first evaluation at
-the goal. Its evaluations cannot be left out: they are made small, 20 environments each. As it
-cannot be stopped, Breakout ends after 3 of 10 million steps; rates decay as if it had them all.
+It is one compiled program, which evaluates during training and returns at the end. The time counted
+is that of compilation, and the share of its run before the first evaluation at the goal. Its
+evaluations cannot be excluded, so they are small, 20 environments each. As it cannot be stopped,
+Breakout ends after 3 of 10 million steps; rates decay as in the full run.
 
-What it imports for its command line and its logs is not needed, and has empty stand-ins.
+Its imports for the command line and logs are not needed, and replaced by empty modules.
 """
 
 import sys
@@ -19,12 +19,12 @@ import numpy as np
 import yaml
 from tasks import Stopwatch, answer, attempt
 
-EPISODES = 20  # of an evaluation, at least
+EPISODES = 20  # least number of episodes per evaluation
 STAND_INS = ("hydra", "omegaconf", "safetensors", "safetensors.flax", "wandb")
 
 
 class _Anything(types.ModuleType):
-    """A module that has every name; what it has does nothing, also as a decorator."""
+    """A module that has every name; its objects do nothing, also as decorators."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -33,7 +33,7 @@ class _Anything(types.ModuleType):
 
 
 def make_train(name: str, checkout: Path) -> tuple[Any, dict[str, Any]]:
-    """Its function of that name for a task, and the settings."""
+    """The `make_train` of purejaxql for a task, and the settings."""
     for module in STAND_INS:
         sys.modules[module] = _Anything(module)
     sys.path.insert(0, str(checkout))
@@ -52,7 +52,7 @@ def make_train(name: str, checkout: Path) -> tuple[Any, dict[str, Any]]:
         # TOTAL_TIMESTEPS_DECAY stays, and an evaluation comes every 100,000 steps.
         config |= {"TOTAL_TIMESTEPS": 3e6, "TEST_INTERVAL": 1 / 30}
         game = breakout()
-        gymnax.make = lambda _: game  # it would make one with three actions, none repeated
+        gymnax.make = lambda _: game  # gymnax's has three actions, without sticky ones
     return make_train(config), config
 
 
@@ -65,7 +65,7 @@ def main() -> None:
     metrics = jax.device_get(jax.block_until_ready(program(key))["metrics"])
     run = watch.seconds() - compiled
     returns, updates = metrics["test/returned_episode_returns"], int(config["NUM_UPDATES"])
-    # What is shown before the first evaluation is that of the untrained network.
+    # Returns before the first evaluation are those of the untrained network.
     first = int(updates * config["TEST_INTERVAL"]) - 1
     reached = [n for n in np.flatnonzero(returns >= asked.task.goal) if n >= first]
     last = int(reached[0]) if reached else updates - 1

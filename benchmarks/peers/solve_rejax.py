@@ -1,8 +1,8 @@
 """rejax's PQN until an evaluation reaches the goal.
 
 Its own `train` runs `train_iteration` in a compiled loop up to an evaluation, and returns at the
-very end. Here the same loop is compiled by itself and evaluation by itself, so that the first
-evaluation at the goal ends the training, and none of them counts.
+very end. Here the loop and the evaluation are compiled separately, so that the first evaluation at
+the goal ends the training, and evaluations do not count.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ CARTPOLE = {  # configs/gymnax/cartpole.yaml of rejax
     "gamma": 0.99,
     "td_lambda": 0.9,
 }
-BREAKOUT = {  # rejax has none: those of PQN's authors for MinAtar
+BREAKOUT = {  # rejax has no settings for it: these are PQN's authors' for MinAtar
     "num_envs": 128,
     "num_steps": 32,
     "num_minibatches": 32,

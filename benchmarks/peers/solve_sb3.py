@@ -1,7 +1,7 @@
 """Stable-Baselines3's DQN until an evaluation reaches the goal.
 
 The settings are those of rl-baselines3-zoo (hyperparams/dqn.yml). The zoo has no MinAtar: there
-they are those of the game's authors, with their network. Evaluations are left out of the time.
+they are those of the games' authors, with their network. Evaluations are excluded from the time.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ STEPS = {"cartpole": 50_000, "acrobot": 100_000, "lunarlander": 100_000, "breako
 
 
 class UntilSolved(BaseCallback):
-    """Evaluates now and then, and ends the training at the goal or at the limit of time."""
+    """Evaluates periodically, and ends the training at the goal or at the time limit."""
 
     def __init__(self, asked: Attempt, env: gymnasium.Env):
         super().__init__()
@@ -55,7 +55,7 @@ def cartpole() -> dict[str, Any]:
 
 
 def control() -> dict[str, Any]:
-    """Of Acrobot and of LunarLander."""
+    """The settings for Acrobot and LunarLander."""
     return {
         "learning_rate": 6.3e-4,
         "batch_size": 128,

@@ -1,6 +1,6 @@
 """`tsallax train` until its evaluation reaches the goal: the whole process counts.
 
-What it wrote is read from the metrics of its folder.
+The result is read from the metrics in its folder.
 """
 
 import csv
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from tasks import Attempt, Stopwatch, answer, attempt
 
-# Steps, with an evaluation every twentieth of them, and its episodes.
+# Steps, with an evaluation every twentieth of them, and episodes per evaluation.
 RUNS = {
     "cartpole": ("3e5", "100"),
     "acrobot": ("5e5", "100"),
@@ -31,7 +31,7 @@ def command(asked: Attempt, folder: Path) -> list[str]:
 
 
 def last_evaluation(metrics: Path) -> tuple[int, float]:
-    """Its step and mean return; zeros if there was none."""
+    """The step and mean return of the last evaluation; zeros if there was none."""
     if not metrics.exists():
         return 0, 0.0
     with metrics.open() as lines:

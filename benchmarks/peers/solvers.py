@@ -1,4 +1,4 @@
-"""Who tries to solve which task, by what settings, and how its time is taken."""
+"""The contenders that try to solve each task, their settings, and how their time is measured."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ class Solver(NamedTuple):
     script: str  # solve_*.py
     tasks: tuple[str, ...]
     peers: str = ""  # the virtual environment, if it is not tsallax's own
-    again: str = ""  # a second run, which finds the programs of the first one kept
-    checkout: str = ""  # the option that tells where its code is, if it is no package
+    again: str = ""  # name of a second run, which finds the cached programs of the first one
+    checkout: str = ""  # the option with the path of its code, if it is not a package
     how: str = ""
 
 

@@ -1,4 +1,4 @@
-"""MinAtar's Breakout of gymnax by the original rules: six actions, a tenth of them repeated."""
+"""gymnax's MinAtar Breakout with the original rules: six actions, sticky with probability 0.1."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ REPEATED = 0.1
 
 
 class Sticky:
-    """With this probability the action before is taken instead; the state carries that action."""
+    """Repeats the last action, which is part of the state, with a given probability."""
 
     def __init__(self, env: Any):
         self._env = env
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # a copy is asked for these before it has an environment
+        if name.startswith("__"):  # `copy` looks these up before there is an environment
             raise AttributeError(name)
         return getattr(self._env, name)
 

@@ -1,6 +1,6 @@
 """The tasks of the time to solve, and a contender's side of it: one line of JSON at the end.
 
-Only the standard library in here: every contender imports it, each in its own environment.
+Only the standard library is used, as every contender imports it in its own environment.
 """
 
 import argparse
@@ -27,17 +27,17 @@ TASKS = {
 
 
 class Attempt(NamedTuple):
-    """What is asked of a contender."""
+    """The arguments of an attempt."""
 
     name: str  # of the task
     task: Task
     seed: int
     limit: float
-    checkout: str  # of a contender that is no package
+    checkout: str  # path of the code of a contender that is not a package
 
 
 def attempt() -> Attempt:
-    """From the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("--seed", type=int, default=0)
@@ -50,9 +50,9 @@ def attempt() -> Attempt:
 
 
 class Stopwatch:
-    """Processor time of this process and its ended children, but for what is left out.
+    """Processor time of this process and its ended children, except for what is left out.
 
-    Everyone has one core: on a quiet machine it is the time since the start, imports included.
+    Contenders have one core: on an idle machine it is the time since the start, imports included.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Stopwatch:
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
-        """Around an evaluation."""
+        """A context for an evaluation, whose time does not count."""
         begin = _processor()
         yield
         self.outside += _processor() - begin
@@ -74,6 +74,6 @@ def _processor() -> float:
 
 
 def answer(solved: bool, seconds: float, steps: int, mean: float) -> None:
-    """How it ended: the mean return is that of the last evaluation."""
+    """Print the result; the mean return is that of the last evaluation."""
     found = {"solved": solved, "seconds": round(seconds, 2), "steps": steps}
     print(json.dumps({**found, "return": round(mean, 2)}), flush=True)

@@ -1,8 +1,8 @@
 """A contender's side of the race: lines of JSON on standard input and output.
 
-A contender says that it is ready once it learns at its own pace. A line `{"go": N}` then lets it
-take at least N steps, and answer with how many and how long; `{"end": true}` asks for its memory.
-Only the standard library in here: every contender imports it, each in its own environment.
+A contender reports that it is ready once it learns at full speed. On a line `{"go": N}` it takes
+at least N steps, and answers with their number and duration; `{"end": true}` asks for its memory.
+Only the standard library is used, as every contender imports it in its own environment.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from works import WORKS, Work
 
-PACE = 1.0  # seconds over which the pace is measured, at least
+PACE = 1.0  # least duration of the measurement of the pace, in seconds
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
@@ -38,19 +38,19 @@ def age() -> float:
 
 
 def peak_bytes() -> int:
-    """Of this program alone: `ru_maxrss` would count what the process was before it."""
+    """Peak memory of this program alone; `ru_maxrss` would include the process before `exec`."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 class Turns:
-    """Counts steps; where a turn ends, answers and waits.
+    """Counts steps; at the end of a turn, answers and waits.
 
     Args:
         warmup: steps before the first update.
-        block: steps that end with an update.
-        settle: further steps before the pace is measured, in which all that is left is compiled.
-        fill: takes the memory that a full replay takes; called at the end.
+        block: steps up to and including an update.
+        settle: further steps before the pace is measured, in which the rest is compiled.
+        fill: allocates the memory of a full replay; called at the end.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Turns:
     ):
         self.warmup, self.first, self.settle, self.fill = warmup, warmup + block, settle, fill
         self.answers = os.fdopen(os.dup(1), "w")
-        os.dup2(2, 1)  # what a library prints goes elsewhere
+        os.dup2(2, 1)  # redirects what a library prints
         self.compiling = 0.0
         if "jax" in sys.modules:
             import jax
@@ -69,19 +69,19 @@ class Turns:
         self.goal = next(self.phases)
 
     def done(self, steps: int = 1) -> None:
-        """So many steps are over: none of their work waits in a queue."""
+        """Report that `steps` steps are complete, with no work left in a queue."""
         self.count += steps
         if self.count >= self.goal:
             self.goal = self.count + next(self.phases)
 
     def _phases(self) -> Iterator[int]:
-        """The steps to take, one number after another; what happens between them is here."""
+        """Yields the numbers of steps to take, and acts between them."""
         yield self.first
         first, late = age(), self.count - self.warmup
         if self.settle:
             yield self.settle
         pace = yield from self._pace()
-        # A compiled program is seen to start only by its end.
+        # The start of a compiled program is only known from its end.
         self._say(ready=first - late / pace, compile=self.compiling, pace=pace)
         busy = time.process_time()
         while steps := json.loads(sys.stdin.readline() or "{}").get("go"):
@@ -93,7 +93,7 @@ class Turns:
         if self.fill:
             self.fill()
         self._say(bytes=peak_bytes())
-        os._exit(0)  # from within a callback: nothing of a benchmark is worth tidying
+        os._exit(0)  # from within a callback: a benchmark needs no cleanup
 
     def _pace(self) -> Iterator[int]:
         begin, count = time.perf_counter(), self.count

@@ -1,4 +1,4 @@
-"""The works: one set of numbers, read by every contender. Only the standard library in here."""
+"""The works: one set of numbers, read by every contender, with the standard library only."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ class Work(NamedTuple):
     env: str
     hidden: tuple[int, ...]  # fully connected layers, after MinAtar's or Nature's convolutions
     batch: int
-    train_period: int  # environment steps an update
-    target_period: int  # environment steps a copy of the target network
+    train_period: int  # environment steps per update
+    target_period: int  # environment steps per copy of the target network
     buffer: int
     optimiser: str
     learning_rate: float
-    epsilon: float  # constant: a random action costs some contenders less than another
+    epsilon: float  # constant, as a random action costs some contenders less than a greedy one
     gamma: float = 0.99
     planes: int = 0  # of MinAtar's images
     actions: int = 6
@@ -30,7 +30,7 @@ WORKS = {
     ),
     "breakout": minatar("Breakout", 4),
     "seaquest": minatar("Seaquest", 10),
-    # The preset has a replay of 10^6, which no two contenders could hold at a time here.
+    # The preset has a replay of 10^6, which is too large for two contenders at a time here.
     "pong": Work("Atari Pong", "ALE/Pong-v5", (512,), 32, 4, 8000, 100_000, "adam", 1e-4, 0.01),
 }
 CONV = 16  # channels of MinAtar's convolution, 3x3

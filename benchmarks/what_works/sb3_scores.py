@@ -28,7 +28,7 @@ def score(folder: Path, cell: int, env_id: str, deterministic: bool) -> float:
     env.reset(seed=SEED + cell)
     model = tsallax.load(folder, cell, best=True)
     returns, _ = evaluate_policy(
-        model,  # pyright: ignore[reportArgumentType]  (it has the one method that is called)
+        model,  # pyright: ignore[reportArgumentType]  (it has the only method that is called)
         env,
         n_eval_episodes=EPISODES,
         deterministic=deterministic,
