@@ -248,6 +248,10 @@ def test_results_have_claims_if_they_are_the_papers(tmp_path, monkeypatch):
     (table,) = found["claims"]
     assert table["scale"] == "quick"
     assert {r["verdict"] for r in table["rows"] if r["claim"] == "C1"} == {"holds", "cannot say"}
+    runs.write_results(tmp_path / "long" / "fig1", [one, two], scale="long")  # random play is not
+    quick, long = (table["rows"] for table in runs.shown(tmp_path)["claims"])
+    assert [r["verdict"] for r in long] == [r["verdict"] for r in quick]
+    shutil.rmtree(tmp_path / "long")
     assert [s["name"] for s in found["sets"]] == ["fig1", "random"]
     assert found["problems"] == [("fig1", "x failed: it broke"), ("fig1", "1 runs unfinished: y")]
     shutil.rmtree(tmp_path / "random")

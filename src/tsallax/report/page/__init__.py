@@ -108,12 +108,16 @@ def _missing(about: dict[str, Any]) -> list[str]:
 
 
 def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
-    """One table per scale that has runs of the paper's figures."""
+    """One table per scale that has runs of the paper's figures.
+
+    Random play is the same at every scale: its runs count for all of them.
+    """
     scales: dict[str, dict[str, Any]] = {}
     for own in results:
         study = text(own.about["study"])
         if study in paper_studies():
             scales.setdefault(text(own.about["scale"]), {})[study] = own.curves
+    random = [curve for tables in scales.values() for curve in tables.get("random", ())]
     return [
         {
             "scale": scale,
@@ -126,7 +130,7 @@ def claims(results: Sequence[Results]) -> list[dict[str, Any]]:
                     "missing": " ".join(one.lines) if one.reason == NOT_RUN else "",
                     "checks": [*notes(one, kind=True), *measurements(one)],
                 }
-                for claim, findings in judge(Evidence({scale: tables}))
+                for claim, findings in judge(Evidence({scale: {**tables, "random": random}}))
                 for one in findings
             ],
         }
