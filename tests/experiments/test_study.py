@@ -265,3 +265,9 @@ def test_a_single_point_is_drawn(tmp_path):
     other = curve(1.0, algo="tal", q="2")
     (axes,) = figure.make_figure(study.parse(OWN, "own"), [lone, other]).axes
     assert [line.get_marker() for line in axes.lines] == ["o", ""]
+
+
+def test_the_number_of_seeds_holds_for_environments_that_no_rule_of_a_scale_fits():
+    own = OWN + 'match = ["MinAtar/*"]\n'
+    found = study.settings(study.parse(own, "own"), "short", seeds=7)
+    assert {(s.config.seeds, s.config.steps) for s in found} == {(7, 1_000)}

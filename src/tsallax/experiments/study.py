@@ -132,8 +132,6 @@ def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
         there = ", ".join(study.scales) or "none"
         raise ValueError(f"{study.name} has no scale {scale!r}; there are: {there}")
     rules = study.scales.get(scale, [])
-    if seeds:
-        rules = [{**rule, "seeds": seeds} for rule in rules or [{}]]
     count = sum(math.prod(map(len, block.values())) for block in study.blocks)
     if count > MOST_SETTINGS:
         many = f"{count:,}" if count < 10**12 else f"{count:.1e}"
@@ -142,7 +140,7 @@ def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
         setting
         for block in study.blocks
         for values in itertools.product(*block.values())
-        if (setting := _setting(study, dict(zip(block, values, strict=True)), rules))
+        if (setting := _setting(study, dict(zip(block, values, strict=True)), rules, seeds))
     ]
     unique: dict[Any, Setting] = {}
     for setting in found:
@@ -158,7 +156,9 @@ def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
     return list(unique.values())
 
 
-def _setting(study: Study, values: dict[str, Any], rules: list[dict[str, Any]]) -> Setting | None:
+def _setting(
+    study: Study, values: dict[str, Any], rules: list[dict[str, Any]], seeds: int
+) -> Setting | None:
     labels = {key: _label(values.get(key, "")) for key in study.keys}
     labels["algo"] = values.get("algo", Config.algo)
     rule = _rule(str(values.get("env", "")), rules)
@@ -166,6 +166,7 @@ def _setting(study: Study, values: dict[str, Any], rules: list[dict[str, Any]]) 
         if values.get(name, "") not in allowed:
             return None
     own = {n: v for n, v in rule.items() if n not in ("match", "only")}
+    own |= {"seeds": seeds} if seeds else {}
     try:
         given = {n: _value(n, v) for n, v in {**values, **own}.items()}
         if given.get("q", (None,))[0] in CLOSED:
