@@ -271,3 +271,10 @@ def test_the_number_of_seeds_holds_for_environments_that_no_rule_of_a_scale_fits
     own = OWN + 'match = ["MinAtar/*"]\n'
     found = study.settings(study.parse(own, "own"), "short", seeds=7)
     assert {(s.config.seeds, s.config.steps) for s in found} == {(7, 1_000)}
+
+
+def test_settings_that_a_table_could_not_tell_apart_are_refused():
+    """Else they were found out when all of their runs were done, as rows that are there twice."""
+    own = OWN.replace("q = [1.5, 2]", "q = [1.5, 2, 2.0000001]")
+    with pytest.raises(ValueError, match=r"alike to six digits.*2\.0000001"):
+        study.settings(study.parse(own, "own"))

@@ -13,6 +13,7 @@ import numpy as np
 
 from tsallax.experiments.exact_tests import Sample, Sentence
 from tsallax.experiments.results import Curve, select
+from tsallax.experiments.study import label_text
 from tsallax.training.final import solved_return
 
 NAMES = {
@@ -149,8 +150,8 @@ class Scale:
 
     def curve(self, study: str, env: str, algo: str, **labels: Any) -> Curve:
         if algo != "mt-dqn" and "log_weight" in labels:
-            labels["log_weight"] = ""  # only MT-DQN has a weighted log-policy
-        wanted = {"env": env, "algo": algo, **{n: _text(value) for n, value in labels.items()}}
+            labels["log_weight"] = ""  # only MT-DQN has a log-policy to weigh
+        wanted = {"env": env, "algo": algo, **{n: label_text(value) for n, value in labels.items()}}
         curves = [
             curve
             for curve in self.tables.get(study, ())
@@ -206,8 +207,3 @@ class Evidence:
         ended = [(c, mean[np.isfinite(mean)]) for c, mean in means if np.any(np.isfinite(mean))]
         longest = sorted(ended, key=lambda pair: pair[0].steps[-1])
         return {curve.labels["env"]: float(mean.mean()) for curve, mean in longest}
-
-
-def _text(value: Any) -> str:
-    """A label as in a table of results."""
-    return value if isinstance(value, str) else f"{value:g}"

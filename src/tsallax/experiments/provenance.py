@@ -20,10 +20,9 @@ from tsallax.experiments.results import (
     METRICS,
     Known,
     covers,
-    label_texts,
     read_provenance,
 )
-from tsallax.experiments.study import Setting, Study
+from tsallax.experiments.study import Setting, Study, label_texts
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import digest_of, read_about
 from tsallax.storage.tables import open_rows, read_timing

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tsallax.experiments.jobs import Job
-from tsallax.experiments.study import RECORDED, Setting, Study
+from tsallax.experiments.study import RECORDED, Setting, Study, label_text, label_texts
 from tsallax.storage.files import Directory
 from tsallax.storage.tables import CellMetrics, number, open_rows, read_metrics, write_rows
 from tsallax.training.config import NUMBERS
@@ -79,11 +79,6 @@ def collect(
     return write_rows(folder, METRICS, rows())
 
 
-def label_texts(study: Study, setting: Setting) -> tuple[str, ...]:
-    """The labels of a setting in a study's table."""
-    return tuple(_text(setting.labels[key]) for key in study.keys)
-
-
 def _rows(named: Sequence[str], cell: CellMetrics) -> Iterator[list[Any]]:
     for i, step in enumerate(cell.steps):
         yield [*named, cell.seed, step, *(_number(cell.columns[c][i]) for c in COLUMNS)]
@@ -102,10 +97,6 @@ def covers(job: Any, config: Any) -> bool:
     numbers = all(set(own) <= set(there) and bool(own) == bool(there) for own, there in pairs)
     last = config.first_seed + config.seeds
     return alike and numbers and config.first_seed <= job.first_seed < last
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: float) -> str:
@@ -165,5 +156,5 @@ def _curve(labels: dict[str, str], seeds: dict[int, "array[float]"], path: Path)
 
 def select(curves: Iterable[Curve], **labels: Any) -> list[Curve]:
     """The curves with these labels."""
-    wanted = {name: _text(float(v) if isinstance(v, int) else v) for name, v in labels.items()}
+    wanted = {name: label_text(float(v) if isinstance(v, int) else v) for name, v in labels.items()}
     return [c for c in curves if all(c.labels.get(n) == v for n, v in wanted.items())]

@@ -153,7 +153,24 @@ def settings(study: Study, scale: str = "", seeds: int = 0) -> list[Setting]:
             )
     if not unique:
         raise ValueError(f"{study.name} has nothing to run at scale {scale!r}")
+    named: dict[tuple[str, ...], Setting] = {}
+    for setting in unique.values():
+        first = named.setdefault(label_texts(study, setting), setting)
+        if first is not setting:
+            raise ValueError(
+                f"{study.name}: two settings are alike to six digits, which is all that a table "
+                f"tells apart: {first.labels} and {setting.labels}"
+            )
     return list(unique.values())
+
+
+def label_texts(study: Study, setting: Setting) -> tuple[str, ...]:
+    """How the study's table labels a setting."""
+    return tuple(label_text(setting.labels[key]) for key in study.keys)
+
+
+def label_text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _setting(
