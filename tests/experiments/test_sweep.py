@@ -1,6 +1,7 @@
 """The sweep: what is done, tried again and reported; and real workers that are killed."""
 
 import csv
+import dataclasses
 import json
 import os
 import random
@@ -350,3 +351,20 @@ def test_what_the_table_holds_is_not_run_again(tmp_path, capsys):
     capsys.readouterr()
     cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--draw-only"])
     assert "8 to be done\n" in capsys.readouterr().out
+
+
+def test_what_is_to_be_done_is_found_in_linear_time(tmp_path, monkeypatch):
+    """Whose rows a table holds is looked up: not every job is compared with every setting."""
+    real, calls = dataclasses.replace, []
+    monkeypatch.setattr(dataclasses, "replace", lambda x, **own: calls.append(0) or real(x, **own))
+
+    def work(folder: Path, number: int) -> int:
+        calls.clear()
+        grid = [1.5 + i / 64 for i in range(number)]
+        (tmp_path / "small.toml").write_text(STUDY.replace("[1.5, 3]", str(grid)))
+        command = ["sweep", str(tmp_path / "small.toml"), "--out", str(folder), "--draw-only"]
+        assert cli.main(command) == 0
+        return len(calls)
+
+    few, many = work(tmp_path / "few", 6), work(tmp_path / "many", 24)
+    assert many <= 4.5 * few

@@ -128,19 +128,17 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
         study.name: provenance.read_archive(study, plans[study.name], out / scale / study.name)
         for study in studies
     }
-
-    def archived(job: Job) -> bool:
-        """Returns whether the tables of all studies that need the job already have its rows."""
-        return all(
-            archives[study.name].holds(study, plans[study.name], job)
-            for study in studies
-            if job in jobs[study.name]
-        )
-
+    wanted = {name: results.by_part(plan) for name, plan in plans.items()}
     every = list(dict.fromkeys(job for own in jobs.values() for job in own))
+    missing = {  # in the table of a study that needs them
+        job
+        for study in studies
+        for job in jobs[study.name]
+        if not archives[study.name].holds(study, wanted[study.name], job)
+    }
     refuse_links(out, every)
-    kept = [job for job in every if archived(job) and not job.done()]
-    runnable = [job for job in every if job not in set(kept)]
+    kept = {job for job in every if job not in missing and not job.done()}
+    runnable = [job for job in every if job not in kept]
     todo = [job for job in runnable if not job.done()]
     there = f"; {len(kept)} in the tables already" if kept else ""
     print(
@@ -207,7 +205,8 @@ def write(
     """Write the table of the jobs that are done, its figure and its provenance."""
     study = made.study
     here = [job for job in jobs if job.done()]
-    done = [job for job in jobs if job in set(here) or archive.holds(study, plan, job)]
+    there, wanted = set(here), results.by_part(plan)
+    done = [job for job in jobs if job in there or archive.holds(study, wanted, job)]
     if not done:
         print(f"{printable(study.name)}: nothing is done yet")
         return

@@ -19,14 +19,14 @@ from tsallax.experiments.results import (
     COLUMNS,
     METRICS,
     Known,
-    covers,
     read_provenance,
+    settings_of,
 )
 from tsallax.experiments.study import Setting, Study, label_texts
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import digest_of, read_about
 from tsallax.storage.tables import open_rows, read_timing
-from tsallax.training.config import to_json
+from tsallax.training.config import Config, to_json
 
 
 class Made(NamedTuple):
@@ -43,9 +43,9 @@ class Archive(NamedTuple):
     rows: Known
     about: dict[str, Any]
 
-    def holds(self, study: Study, settings: Iterable[Setting], job: Job) -> bool:
-        """Returns whether the archive has all rows of a job."""
-        own = [s for s in settings if covers(job.config, s.config)]
+    def holds(self, study: Study, wanted: Mapping[Config, list[Setting]], job: Job) -> bool:
+        """Whether all rows of a job are there; the settings are given `by_part`."""
+        own = settings_of(job.config, wanted) if self.rows else []
         seeds = range(job.config.first_seed, job.config.first_seed + job.config.seeds)
         return bool(own) and all(
             seed in self.rows.get(label_texts(study, setting), {})
@@ -109,7 +109,7 @@ def write_about(
         archive: the previous contents of the table.
     """
     here = [job for job in done if job.done()]
-    archived = [job for job in done if job not in here]
+    archived = set(done) - set(here)
     before: Mapping[str, Any] = archive.about if archive and archived else {}
     found = [read_about(job.path).everything["versions"] for job in here]
     found += [before["versions"]] if before else []

@@ -4,7 +4,8 @@ import dataclasses
 import json
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ from tsallax.experiments.jobs import Job
 from tsallax.experiments.study import RECORDED, Setting, Study, label_text, label_texts
 from tsallax.storage.files import Directory
 from tsallax.storage.tables import CellMetrics, number, open_rows, read_metrics, write_rows
-from tsallax.training.config import NUMBERS
+from tsallax.training.config import Config, grid
 from tsallax.training.final import PARTS, final_scores, part_means
 
 METRICS, ABOUT = "metrics.csv", "about.json"
@@ -61,18 +62,24 @@ def collect(
     folder: Directory,
     known: Known | None = None,
 ) -> int:
-    """Write the table of the jobs that are done and `known` rows; returns the number of rows."""
-    runs = [(job, _cells(job)) for job in done]
+    """Write the table of the jobs that are done and of `known` rows; return how many it has."""
+    settings = list(settings)
+    wanted, cells = by_part(settings), defaultdict(list)
+    for job in done:
+        own = _cells(job)
+        for setting in settings_of(job.config, wanted):
+            cells[label_texts(study, setting)] += [
+                cell
+                for cell in own
+                if all(getattr(setting.config, n) == (x,) for n, x in cell.numbers.items())
+            ]
 
     def rows() -> Iterator[list[Any]]:
         yield [*study.keys, "seed", "step", *COLUMNS]
         for setting in settings:
-            named, config = label_texts(study, setting), setting.config
+            named = label_texts(study, setting)
             seeds = dict((known or {}).get(named, {}))
-            for job, cells in runs:
-                for cell in cells if covers(job.config, config) else ():
-                    if all(getattr(config, n) == (x,) for n, x in cell.numbers.items()):
-                        seeds[cell.seed] = list(_rows(named, cell))
+            seeds |= {cell.seed: list(_rows(named, cell)) for cell in cells[named]}
             for seed in sorted(seeds):
                 yield from seeds[seed]
 
@@ -89,14 +96,30 @@ def _cells(job: Job) -> list[CellMetrics]:
         return read_metrics(folder, COLUMNS)[0]
 
 
-def covers(job: Any, config: Any) -> bool:
-    """Returns whether a job's grid and seeds contain this setting, or a part of its seeds."""
-    open_fields = dict.fromkeys(NUMBERS, ()) | {"seeds": 1, "first_seed": 0}
-    alike = dataclasses.replace(job, **open_fields) == dataclasses.replace(config, **open_fields)
-    pairs = [(getattr(config, n) or (), getattr(job, n) or ()) for n in NUMBERS]
-    numbers = all(set(own) <= set(there) and bool(own) == bool(there) for own, there in pairs)
-    last = config.first_seed + config.seeds
-    return alike and numbers and config.first_seed <= job.first_seed < last
+def by_part(settings: Iterable[Setting]) -> dict[Config, list[Setting]]:
+    """The settings by their configurations, whatever their seeds."""
+    found: dict[Config, list[Setting]] = {}
+    for setting in settings:
+        for part in _parts(setting.config):
+            found.setdefault(part, []).append(setting)
+    return found
+
+
+def settings_of(job: Config, wanted: Mapping[Config, list[Setting]]) -> list[Setting]:
+    """The settings, out of those `by_part`, of which a job has all seeds or a part of them."""
+    return [
+        setting
+        for part in _parts(job)
+        for setting in wanted.get(part, ())
+        if 0 <= job.first_seed - setting.config.first_seed < setting.config.seeds
+    ]
+
+
+def _parts(config: Config) -> Iterator[Config]:
+    """Each combination of its numbers as a configuration of its own, whatever the seeds."""
+    for numbers in grid(config):
+        own: dict[str, Any] = {name: (x,) for name, x in numbers.items()}
+        yield dataclasses.replace(config, seeds=1, first_seed=0, **own)
 
 
 def _number(value: float) -> str:

@@ -6,6 +6,7 @@ no state of its own: when started again, it runs what is missing.
 
 import time
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from tsallax.experiments.jobs import Job
@@ -113,5 +114,5 @@ def choose(state: Progress, later: dict[Job, float]) -> Job | None:
     now = time.monotonic()
     ready = [job for job in state.waiting if later.get(job, 0) <= now]
     compiling = {job.program for job in state.running if not job.step()}
-    free = [job for job in ready if job.program not in compiling]
-    return next(iter(free or ready), None)
+    free = (job for job in ready if job.program not in compiling)
+    return next(chain(free, ready), None)
