@@ -20,7 +20,8 @@ from support import runs
 from support.configs import paper
 from support.studies import STUDY
 from tsallax import cli
-from tsallax.experiments import results, sweep
+from tsallax.cli import sweep_runner
+from tsallax.experiments import estimate, results, sweep
 from tsallax.experiments.jobs import Job, join, make_jobs
 from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
@@ -368,3 +369,19 @@ def test_what_is_to_be_done_is_found_in_linear_time(tmp_path, monkeypatch):
 
     few, many = work(tmp_path / "few", 6), work(tmp_path / "many", 24)
     assert many <= 4.5 * few
+
+
+def test_the_estimate_is_of_what_is_left_and_a_job_has_one_core(tmp_path, monkeypatch, capsys):
+    """By hand: of 3.6 operations per step, 1,000 steps take an hour at one per second."""
+    monkeypatch.setattr(estimate, "matmul_rate", lambda: 1.0)
+    monkeypatch.setattr(estimate, "operations", lambda config: 3.6 if config.batch == 8 else 0.001)
+    large, small = paper("CartPole-v1", steps=2000, batch=8), paper("CartPole-v1", steps=2000)
+    jobs = [Job(large, tmp_path / "large"), Job(small, tmp_path / "small")]
+    assert estimate.core_hours(jobs) == pytest.approx(2 * (1 + 0.001 / 3.6))
+    monkeypatch.setattr(Job, "step", lambda job: 1000 if job.config == large else 0)
+    assert estimate.core_hours(jobs) == pytest.approx(1 + 2 * 0.001 / 3.6)
+    sweep_runner.estimate(jobs, sweep_runner.Where(workers=2))
+    sweep_runner.estimate(jobs[:1], sweep_runner.Where(workers=2))
+    both, alone = capsys.readouterr().out.splitlines()
+    assert both.endswith("1h 00m on one core, 30m 01s on 2")
+    assert alone.endswith("1h 00m on one core, 1h 00m on 1")

@@ -177,9 +177,8 @@ def estimate(jobs: Sequence[Job], where: Where) -> None:
     """Print an estimate of the remaining time."""
     from tsallax.experiments.estimate import core_hours
 
-    left = [(job, 1 - job.step() / job.config.steps) for job in jobs]
-    hours = core_hours(jobs) * sum(j.steps * x for j, x in left) / sum(j.steps for j, _ in left)
-    cores = where.workers or len(usable_cores())
+    hours = core_hours(jobs)
+    cores = min(where.workers or len(usable_cores()), len(jobs))  # a job has one
     here = f", {duration(3600 * hours / cores)} on {cores}" if where.executor == "local" else ""
     print(f"estimated from the updates alone: {duration(3600 * hours)} on one core{here}")
 

@@ -20,14 +20,14 @@ SIZE = 512
 
 
 def core_hours(jobs: Iterable[Job]) -> float:
-    """Total core hours of all jobs, excluding emulators and compilation."""
+    """Core hours of what is left of all jobs, without emulators and compilation."""
     costs: dict[Config, float] = {}
     total = 0.0
     for job in jobs:
         kind = shape_of(job.config)
         if kind not in costs:
             costs[kind] = operations(job.config)
-        total += costs[kind] * job.steps
+        total += costs[kind] * job.cells * max(0, job.config.steps - job.step())
     return total / matmul_rate() / 3600 if total else 0.0
 
 
