@@ -10,6 +10,7 @@ import pytest
 from support import tiny
 from tsallax import cli
 from tsallax.cli import logs, watch
+from tsallax.cli.display import sparkline
 from tsallax.cli.watch import periods
 from tsallax.report.page import summary
 from tsallax.report.page.gather import gather
@@ -180,3 +181,11 @@ def test_a_log_that_is_not_installed_is_said_first(tmp_path, monkeypatch, capsys
     assert cli.main(command) == 2
     assert "pip install 'tsallax[logs]'" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_the_highest_value_has_the_whole_bar():
+    """Whatever rounding does to the quotient of two differences."""
+    assert sparkline([0.0, 49.0]) == "\u2581\u2588"
+    assert sparkline([5.0, np.nan, 5.0]) == "\u2581 \u2581"
+    draw = np.random.default_rng(0).uniform(size=(100, 5))
+    assert all("\u2588" in sparkline(list(values)) for values in draw)

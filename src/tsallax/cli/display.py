@@ -269,7 +269,7 @@ def sparkline(values: list[float]) -> str:
     if not len(finite):
         return ""
     low, high = finite.min(), finite.max()
-    scale = (len(SPARKS) - 2) / (high - low) if high > low else 0
+    heights = (shown - low) / (high - low or 1)  # 1 of the highest, without rounding
     return "".join(
-        SPARKS[1 + int((x - low) * scale)] if np.isfinite(x) else SPARKS[0] for x in shown
+        SPARKS[1 + int((len(SPARKS) - 2) * x)] if np.isfinite(x) else SPARKS[0] for x in heights
     )
