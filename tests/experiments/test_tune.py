@@ -205,3 +205,17 @@ def test_killed_it_goes_on_and_leaves_a_preset(tmp_path, capsys):
     assert kept[0].params["beta"] == best["beta"]
     assert cli.main(["tune", *FLAGS, "--alpha", "0.5", "--out", str(out)]) == 2
     assert "holds another search" in capsys.readouterr().err
+
+
+def test_one_other_seed_has_no_standard_error():
+    """Warnings are errors here: NumPy's was printed."""
+    assert np.isnan(tune.Confirmed(None, np.array([3.0])).error)
+    assert tune.Confirmed(None, np.array([1.0, 3.0])).error == pytest.approx(1.0)
+
+
+def test_a_negative_number_of_confirmations_is_refused_before_the_search(tmp_path, capsys):
+    """It left out the worst trials, in the place of taking the best."""
+    out = ["--out", str(tmp_path / "out")]
+    assert cli.main(["tune", *FLAGS, *out, "--confirm", "-1"]) == 2
+    assert "confirm must be 0 or more, not -1" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

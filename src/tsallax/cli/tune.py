@@ -73,6 +73,8 @@ def run(
         shapes: Search shapes as well, such as the widths of the network; each is compiled.
     """
     check_counts(trials=trials, width=width, confirm_seeds=confirm_seeds)
+    if confirm < 0:
+        raise ValueError(f"confirm must be 0 or more, not {confirm}")
     try:
         from tsallax.experiments import tune
     except ImportError:

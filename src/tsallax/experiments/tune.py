@@ -213,8 +213,9 @@ class Confirmed(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Standard error of the mean."""
-        return float(self.values.std(ddof=1) / np.sqrt(len(self.values)))
+        """Standard error of the mean; of one seed it is not known, and not drawn."""
+        many = len(self.values) > 1
+        return float(self.values.std(ddof=1) / np.sqrt(len(self.values))) if many else np.nan
 
 
 def confirm(
