@@ -235,9 +235,10 @@ def train(
 
 def _ends(callback: Callable[[Progress], Any], progress: Progress) -> bool:
     try:
-        return callback(progress) is False
+        answer = callback(progress)
     except StopTraining:
         return True
+    return isinstance(answer, bool | np.bool_) and not answer
 
 
 def load(
