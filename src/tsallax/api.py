@@ -167,7 +167,7 @@ class Result:
 def train(
     env: Any,
     *,
-    network: Network | str | None = None,
+    network: Network | tuple[Any, ...] | str | None = None,
     progress: bool = False,
     callback: Callable[[Progress], Any] | None = None,
     **settings: Any,
@@ -187,7 +187,7 @@ def train(
     The run is kept in memory until `Result.save`; only `tsallax train` writes checkpoints.
     """
     given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
-    own = None if isinstance(network, str) else network
+    own = None if network is None or isinstance(network, str) else Network(*network)
     given["network"] = "own" if own else network
     own_env, shown = given_environment(env), None
     if own_env is not None:
@@ -244,7 +244,7 @@ def _ends(callback: Callable[[Progress], Any], progress: Progress) -> bool:
 def load(
     path: str | Path,
     cell: int | None = None,
-    network: Network | None = None,
+    network: Network | tuple[Any, ...] | None = None,
     env: Any = "",
     best: bool = False,
 ) -> Model:
@@ -262,7 +262,7 @@ def load(
     path = Path(path)
     own_env = given_environment(env)
     config, about = read_run(path, env if own_env is None else "")
-    run = make_run(config, network, env=own_env)
+    run = make_run(config, network and Network(*network), env=own_env)
     params = load_weights(path, about, run.learner.params(), best)
     if cell is None:
         cell = best_cell(path)

@@ -157,8 +157,9 @@ def test_the_calls_of_evaluate_policy(result):
     assert states is None
 
 
-def test_own_network_and_scalars(tmp_path):
-    network = mlp((4,), (2,), (5,))
+@pytest.mark.parametrize("make", [mlp, lambda *x: mlp(*x)[:2]], ids=["network", "pair"])
+def test_own_network_and_scalars(make, tmp_path):
+    network = make((4,), (2,), (5,))
     own = tsallax.train("CartPole-v1", network=network, beta=0.5, **ALONE)
     assert own.params[0].weight.shape == (1, 4, 5)
     assert own.settings[0]["beta"] == 0.5
