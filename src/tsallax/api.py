@@ -186,7 +186,8 @@ def train(
 
     The run is kept in memory until `Result.save`; only `tsallax train` writes checkpoints.
     """
-    given: dict[str, Any] = {name: _field(name, value) for name, value in settings.items()}
+    values = {name: _field(name, value) for name, value in settings.items()}
+    given: dict[str, Any] = {name: x for name, x in values.items() if x is not None}
     own = None if network is None or isinstance(network, str) else Network(*network)
     given["network"] = "own" if own else network
     own_env, shown = given_environment(env), None

@@ -160,7 +160,8 @@ def test_the_calls_of_evaluate_policy(result):
 @pytest.mark.parametrize("make", [mlp, lambda *x: mlp(*x)[:2]], ids=["network", "pair"])
 def test_own_network_and_scalars(make, tmp_path):
     network = make((4,), (2,), (5,))
-    own = tsallax.train("CartPole-v1", network=network, beta=0.5, **ALONE)
+    own = tsallax.train("CartPole-v1", network=network, beta=0.5, policy=None, gamma=None, **ALONE)
+    assert (own.config.policy, own.config.gamma) == ("exact", (0.99,))  # None is "not given"
     assert own.params[0].weight.shape == (1, 4, 5)
     assert own.settings[0]["beta"] == 0.5
     assert own.best()[0] == {}
@@ -217,8 +218,20 @@ def test_numbers_as_they_are_written_in_python(monkeypatch):
     assert _field("q", 2) == (2.0,)
     assert _field("q", jnp.array([1.5, 2.0])) == (1.5, 2.0)
     monkeypatch.setattr("jaxtyping.config.jaxtyping_disable", True)  # a user has no type checks
-    with pytest.raises(ValueError, match=r"steps must be a whole number, not 1000\.5"):
-        tsallax.train("CartPole-v1", steps=1000.5)
+    assert type(_field("time_limit", 15.0)) is int
+    assert type(_field("double", np.True_)) is bool
+    assert _field("hidden", np.array([8, 9])) == (8, 9)
+    for name, value, words in [
+        ("steps", 1000.5, r"a whole number, not 1000\.5"),
+        ("steps", float("inf"), "a whole number, not inf"),
+        ("time_limit", 7.5, r"a whole number, not 7\.5"),
+        ("stop_at", "300", "a number, not '300'"),
+        ("epsilon_fraction", True, "a number, not True"),
+        ("layer_norm", "no", "True or False, not 'no'"),  # it was as good as True
+        ("double", 1, "True or False, not 1"),  # a folder in which it stands is refused
+    ]:
+        with pytest.raises(ValueError, match=f"{name} must be {words}"):
+            tsallax.train("CartPole-v1", **{name: value})
 
 
 def test_a_model_that_is_not_there_is_refused(result):

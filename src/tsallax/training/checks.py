@@ -16,7 +16,13 @@ MOST_LAYERS = 100
 MOST_DRAWN = 2**28  # transitions drawn from the replay in one target period
 MOST_FRAMES = 2**24  # steps of all environments of a cell in one rollout
 MOST_EPISODES = 1_000_000  # of one evaluation
-INT32 = 2**31 - 1  # the largest count in compiled programs
+INT32 = 2**31 - 1  # compiled programs count in it
+# What a field of this type takes; a bool, which to Python is an int, is no number.
+KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    bool: ("True or False", (bool,)),
+}
 TINY, LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127  # normal float32
 
 
@@ -33,10 +39,13 @@ def check_kinds(config: Config) -> None:
             continue
         if words and value not in words:
             raise ValueError(f"{name} must be one of {', '.join(words)}, not {value!r}")
-        if field.type is int and (not isinstance(value, int) or isinstance(value, bool)):
-            raise ValueError(f"{name} must be a whole number, not {value!r}")
-        if (name in NUMBERS or name == "hidden") and not (isinstance(value, tuple) and value):
-            raise ValueError(f"{name} must be a tuple of one or more numbers, not {value!r}")
+        if name in NUMBERS or name == "hidden":
+            if not (isinstance(value, tuple) and value):
+                raise ValueError(f"{name} must be a tuple of one or more numbers, not {value!r}")
+            continue
+        for kind, (called, allowed) in KINDS.items():
+            if kind in (field.type, *get_args(field.type)) and type(value) not in allowed:
+                raise ValueError(f"{name} must be {called}, not {value!r}")
 
 
 def check_foreign(config: Config, agent: str) -> None:
