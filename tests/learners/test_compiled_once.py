@@ -1,11 +1,13 @@
 """Programs take numbers, seeds and lengths as arguments: runs of one shape share them."""
 
 import jax
+import numpy as np
 import pytest
 
 from support import host_envs, tiny  # noqa: F401 (registers)
 from tsallax.training.build import make_run
 from tsallax.training.driver import Silent, periods
+from tsallax.training.model import Model
 
 
 @pytest.fixture
@@ -37,6 +39,27 @@ def test_a_second_run_of_one_shape_compiles_nothing(env, compilations):
     del compilations[:]
     numbers = {"learning_rate": (1e-4,), "epsilon": (0.5,), "beta": (0.5,)}
     run(env, first_seed=7, steps=200, **numbers, **({} if env == tiny.HOST else {"q": (1.3, 5.0)}))
+    assert compilations == []
+
+
+@pytest.mark.parametrize("env", [tiny.ENV, "Pendulum-v1"])
+def test_the_models_of_a_run_share_their_programs(env, compilations):
+    actor = env == "Pendulum-v1"
+    made = make_run(
+        tiny.config(env, **({"algo": "tal-ac", "preset": None, "warmup": 8} if actor else {}))
+    )
+    params, seen = made.learner.start().agent.params, np.zeros(made.observation.shape)
+
+    def look(cell):
+        own = jax.tree.map(lambda x: np.asarray(x)[cell], (params, made.hp))
+        model = Model(made.agent, *own, made.observation, action_box=made.action_box)
+        model.predict(seen)
+        return model.policy(seen)[0]
+
+    first = look(0)
+    assert compilations
+    del compilations[:]
+    assert not np.array_equal(look(1), first)  # by weights of their own
     assert compilations == []
 
 

@@ -1,5 +1,7 @@
 """A trained policy with Stable-Baselines3's interface, so that its `evaluate_policy` works."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,18 @@ from tsallax.networks import Params
 from tsallax.storage.files import Directory
 from tsallax.training.config import Config
 from tsallax.types import Box, HParams, Masked, allowed_at, bare
+
+
+@lru_cache(maxsize=32)
+def _programs(agent: AnyAgent) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Q and pi of a batch, and its continuous actions: compiled once for all models of an agent."""
+
+    def choose(params, hp, observations, uniform, greedy):
+        assert isinstance(agent, ActorAgent)
+        by = agent.choose
+        return jax.vmap(lambda x, own: by(params, x, hp, own, greedy))(observations, uniform)
+
+    return jax.jit(jax.vmap(agent.policy, (None, 0, None))), jax.jit(choose, static_argnums=4)
 
 
 class Model:
@@ -48,15 +62,9 @@ class Model:
         self._shape, self._dtype = bare(observation).shape, bare(observation).dtype
         self._title, self._config = title, config
         self._random = np.random.default_rng(seed)
-        look = jax.jit(jax.vmap(agent.policy, (None, 0, None)))
+        look, choose = _programs(agent)
         self._look = lambda observations: look(params, observations, hp)
-        if isinstance(agent, ActorAgent):
-
-            def choose(observations, uniform, greedy):
-                one = lambda x, own: agent.choose(params, x, hp, own, greedy)  # noqa: E731
-                return jax.vmap(one)(observations, uniform)
-
-            self._choose = jax.jit(choose, static_argnums=2)
+        self._choose = lambda *given: choose(params, hp, *given)
 
     def __repr__(self) -> str:
         return f"Model: {self._title}; observations {self._shape} of {self._dtype}"
