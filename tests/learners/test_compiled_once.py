@@ -63,6 +63,13 @@ def test_the_models_of_a_run_share_their_programs(env, compilations):
     assert compilations == []
 
 
+@pytest.mark.parametrize("env", [tiny.ENV, tiny.HOST])
+def test_how_a_run_is_evaluated_is_no_part_of_its_programs(env):
+    one = make_run(tiny.config(env))
+    for more in ({"eval_episodes": 3}, {"eval_acting": "argmax"}, {"stop_at": 7.0}):
+        assert make_run(tiny.config(env, **more)).agent == one.agent
+
+
 def test_another_shape_is_another_program(compilations):
     run(tiny.HOST)
     del compilations[:]

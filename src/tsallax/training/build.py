@@ -176,6 +176,7 @@ def shape_of(config: Config) -> Config:
     own = {"seeds": 1, "first_seed": 0, "steps": 0, "warmup": 0, "tag": "", "random_warmup": False}
     own |= {"save_seconds": 0.0, "save_steps": 0, "eval_every": 0, "epsilon_fraction": 0.0}
     own |= {"schedule_steps": None, "keep_state": 0.0}
+    own |= {"eval_episodes": 0, "eval_acting": "pi", "stop_at": None}
     own |= {"init_from": "", "init_weights": "best", "init_cell": None}
     own["max_grad_norm"] = (1.0 if clips_gradient(config) else math.inf,)
     own |= {"tau": None} if config.tau is None else {}
