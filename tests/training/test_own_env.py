@@ -11,7 +11,10 @@ from support import host_envs
 from support.host_envs import Naughty
 from support.masked_envs import ALLOWED, TOP, Stairs, stairs
 from tsallax import cli
+from tsallax.envs import ready
 from tsallax.envs.own import Source, own_environment
+from tsallax.envs.pendulum import pendulum
+from tsallax.types import Box
 
 SMALL = {
     "preset": "paper",
@@ -121,9 +124,20 @@ def test_options_of_named_environments_are_refused():
             tsallax.train(env, **SMALL, time_limit=5)
 
 
+def test_lists_and_arrays_may_stand_in_it():
+    """What a compiled program is found by must have a hash."""
+    bounds = Box(np.array([-2.0], np.float32), [2])  # type: ignore[arg-type]
+    env = pendulum()._replace(action_names=["torque"], action_box=bounds)
+    for own in (own_environment(env), own_environment(lambda: env), ready(env)):
+        assert own.action_names == ("torque",)
+        assert own.action_box == Box((-2.0,), (2.0,))
+        hash(own)
+
+
 def test_a_run_of_it_is_saved_and_loaded_with_it_alone(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     env = stairs()
+    env = env._replace(action_names=list(env.action_names))
     result = tsallax.train(env, **SMALL)
     folder = result.save(tmp_path / "run")
     with pytest.raises(ValueError, match="own/Stairs is an environment of a user's own"):

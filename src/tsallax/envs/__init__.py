@@ -8,11 +8,11 @@ from typing import Any, Literal
 from tsallax.envs import acrobot, cartpole, mountain_car, pendulum
 from tsallax.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
 from tsallax.envs.minatar.common import environment
-from tsallax.types import Environment, Masked, Outcome
+from tsallax.types import Box, Environment, Masked, Outcome
 
 __all__ = [
     "CONSTRUCTORS", "OWN", "Environment", "Outcome", "canonical", "ids", "kind_of", "make", "ready",
-    "with_masks", "with_unit_actions",
+    "with_masks", "with_tuples", "with_unit_actions",
 ]  # fmt: skip
 
 GAMES: dict[str, Callable[..., Environment]] = {
@@ -80,8 +80,15 @@ def make(env_id: str, /, **options: object) -> Environment:
 
 
 def ready(env: Environment) -> Environment:
-    """The environment as agents use it: actions in [-1, 1], `Masked` observations."""
-    return with_masks(with_unit_actions(env))
+    """As agents see it."""
+    return with_masks(with_unit_actions(with_tuples(env)))
+
+
+def with_tuples(env: Environment) -> Environment:
+    """The same environment, which programs can be found by: lists and arrays have no hash."""
+    box = env.action_box
+    bounds = None if box is None else Box(*(tuple(map(float, side)) for side in box))
+    return env._replace(action_names=tuple(env.action_names), action_box=bounds)
 
 
 def with_unit_actions(env: Environment) -> Environment:

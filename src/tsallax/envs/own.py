@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
-from tsallax.envs import OWN
+from tsallax.envs import OWN, with_tuples
 from tsallax.envs.host import GymEnvs, HostEnvs
 from tsallax.envs.spaces import Sight, first_line, sight_of
 from tsallax.envs.vector import VectorEnvs
@@ -85,7 +85,7 @@ def given_environment(given: Any) -> Environment | Source | None:
 def own_environment(given: Any) -> Environment | Source:
     """Convert what a user gave instead of a name; anything but an environment is refused."""
     if isinstance(given, Environment):
-        return given
+        return with_tuples(given)
     if isinstance(given, Single):
         return Source(given, partial(_copy, given), is_users=True)
     if not callable(given):
@@ -94,7 +94,7 @@ def own_environment(given: Any) -> Environment | Source:
         )
     made = given()
     if isinstance(made, Environment):
-        return made
+        return with_tuples(made)
     return Source(_checked(made), given, is_users=False)
 
 
