@@ -188,7 +188,7 @@ def train(
     """
     values = {name: _field(name, value) for name, value in settings.items()}
     given: dict[str, Any] = {name: x for name, x in values.items() if x is not None}
-    own = None if network is None or isinstance(network, str) else Network(*network)
+    own = _own_network(network)
     given["network"] = "own" if own else network
     own_env, shown = given_environment(env), None
     if own_env is not None:
@@ -234,6 +234,11 @@ def train(
     )
 
 
+def _own_network(given: Any) -> Network | None:
+    """A user's own `(init, apply)` pair as a `Network`; None for a name."""
+    return None if given is None or isinstance(given, str) else Network(*given)
+
+
 def _ends(callback: Callable[[Progress], Any], progress: Progress) -> bool:
     try:
         answer = callback(progress)
@@ -263,7 +268,7 @@ def load(
     path = Path(path)
     own_env = given_environment(env)
     config, about = read_run(path, env if own_env is None else "")
-    run = make_run(config, network and Network(*network), env=own_env)
+    run = make_run(config, _own_network(network), env=own_env)
     params = load_weights(path, about, run.learner.params(), best)
     if cell is None:
         cell = best_cell(path)

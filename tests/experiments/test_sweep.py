@@ -341,9 +341,14 @@ def test_what_the_table_holds_is_not_run_again(tmp_path, capsys):
     capsys.readouterr()
     assert small_sweep(tmp_path, STUDY) == table
     assert "0 to be done; 8 in the tables already" in capsys.readouterr().out
+    small = tmp_path / "out" / "small"
+    assert small_sweep(tmp_path, STUDY, "--seeds", "1") == table
+    about = json.loads((small / "about.json").read_text())
+    assert (about["jobs"], about["done"]) == (8, 8)  # what fewer seeds would need is not all
+    capsys.readouterr()
     assert small_sweep(tmp_path, STUDY, "--seeds", "3") == table
     assert "4 to be done; 8 in the tables already" in capsys.readouterr().out
-    about = json.loads((tmp_path / "out" / "small" / "about.json").read_text())
+    about = json.loads((small / "about.json").read_text())
     assert (about["done"], len(about["unfinished"])) == (8, 4)
     # Another batch is another run, though the table's labels are the same.
     cli.main(["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--draw-only"])

@@ -122,12 +122,12 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     """
     check(where)
     plans = {study.name: settings(study, scale, where.seeds) for study in studies}
-    runs = out / RUNS
-    jobs = {n: make_jobs(plan, runs, where.width) for n, plan in plans.items()}
-    archives = {
-        study.name: provenance.read_archive(study, plans[study.name], out / scale / study.name)
-        for study in studies
-    }
+    archives = {}
+    for study in studies:
+        name = study.name
+        archives[name] = provenance.read_archive(study, plans[name], out / scale / name)
+        plans[name] = provenance.with_archived_seeds(study, plans[name], archives[name])
+    jobs = {name: make_jobs(plan, out / RUNS, where.width) for name, plan in plans.items()}
     wanted = {name: results.by_part(plan) for name, plan in plans.items()}
     every = list(dict.fromkeys(job for own in jobs.values() for job in own))
     missing = {  # in the table of a study that needs them

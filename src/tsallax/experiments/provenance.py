@@ -78,6 +78,24 @@ def read_archive(study: Study, settings: Iterable[Setting], path: Path) -> Archi
     return Archive(kept, about)
 
 
+def with_archived_seeds(
+    study: Study, settings: Iterable[Setting], archive: Archive
+) -> list[Setting]:
+    """The settings, each with the further seeds that the table already holds.
+
+    They are counted in the provenance, although fewer were asked for this time.
+    """
+
+    def longer(setting: Setting) -> Setting:
+        config, there = setting.config, archive.rows.get(label_texts(study, setting), {})
+        seeds = config.seeds
+        while config.first_seed + seeds in there:
+            seeds += 1
+        return setting._replace(config=dataclasses.replace(config, seeds=seeds))
+
+    return [longer(setting) for setting in settings]
+
+
 def _name(named: Sequence[str]) -> str:
     return " ".join(named)
 
