@@ -54,7 +54,7 @@ def algorithm(curves: Sequence[Curve], own: Curve) -> Figure:
 
 
 def figure4_policies(curves: Sequence[Curve], q: float = 1.5) -> Figure:
-    """Figure 4 of the paper, also with policies that sum to one."""
+    """Figure 4 of the paper, with its policy and with policies that sum to one."""
     figure = Figure(figsize=(WIDTH, 3 * 1.8), layout="constrained")
     panels = figure.subplots(len(POLICIES), 1, sharex=True, sharey=True)
     for axes, (policy, words) in zip(panels, POLICIES.items(), strict=True):

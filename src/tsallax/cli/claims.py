@@ -45,7 +45,7 @@ def run(
 
     Args:
         results: a folder of results of one scale or of several.
-        details: show every reading of every claim, and what was measured for it.
+        details: show every reading of every claim, with its measurements.
         write: a page with places for the claims, the readings and the figures, such as
             docs/reproduction.md.
     """

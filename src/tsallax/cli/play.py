@@ -45,7 +45,7 @@ def run(
     agent: str = "",
     env: str = "",
 ) -> int:
-    """Write a video of a trained agent: its picture, and beside it pi, with what pi rules out.
+    """Write a video of a trained agent: its picture next to pi, with the actions that pi rules out.
 
     Args:
         folder: a run's folder.

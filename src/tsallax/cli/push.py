@@ -25,7 +25,7 @@ def run(
     Args:
         folder: a finished run's folder.
         repo: USER/NAME; made if it is not there.
-        private: if it is made, so that only you see it.
+        private: if it is made, make it visible only to you.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax.report.card import model_card

@@ -17,11 +17,11 @@ def run(
 ) -> int:
     """Reproduce figures of the paper: fig1 to fig10, our own studies by their names, or all.
 
-    The same command again does what is missing. Figures share the runs they have in common.
+    The same command again runs what is missing. Figures share the runs they have in common.
 
     Args:
         studies: their names, or `all`.
-        scale: of a test, of hours, of the paper's steps, or of its steps and seeds.
+        scale: a test, hours, the paper's steps, or its steps and seeds.
         out: the folder of the results.
         where: where the runs are executed.
     """

@@ -17,13 +17,13 @@ def run(
 ) -> int:
     """Run every setting of a study: environments x algorithms x numbers x seeds.
 
-    A command that was stopped and is run again does what is missing. The format of the file is in
+    A command that was stopped and is run again runs what is missing. The format of the file is in
     docs/reproduction.md.
 
     Args:
         study: a TOML file.
         out: the folder of its results; if not given, sweeps/NAME.
-        scale: one of the file's own, if it has any.
+        scale: the name of a scale in the file, if it has any.
         where: where the runs are executed.
     """
     found = read(study)

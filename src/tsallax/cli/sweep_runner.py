@@ -32,10 +32,10 @@ class Where:
         executor: one pinned process per core, or Ray tasks.
         workers: jobs at a time; 0 for one per core.
         width: runs side by side in one program: 1 is fastest on a CPU, a GPU wants many.
-        address: of a Ray cluster; if not given, one is started here.
-        gpus: of each Ray task.
-        draw_only: run nothing; make tables and pictures of what is done.
-        seeds: of each setting; 0 for the study's own. With more seeds, what is done is kept.
+        address: address of a Ray cluster; by default one started here.
+        gpus: GPUs per Ray task.
+        draw_only: run nothing; make tables and pictures of finished runs.
+        seeds: seeds per setting; 0 for the study's own. With more seeds, finished runs are kept.
     """
 
     executor: Literal["local", "ray"] = "local"

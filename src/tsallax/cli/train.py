@@ -54,7 +54,7 @@ def run(
         resume: A folder whose run continues from its last checkpoint, with its own configuration,
             or is extended to more --steps; ENV is needed only if it is `package:Name`, to allow
             that import.
-        devices: Devices of this host, among which seeds and numbers are shared out.
+        devices: Number of devices of this host, which share the seeds and numbers.
         log: Where to write live logs as well.
     """
     from tsallax._jaxlib import use_cache

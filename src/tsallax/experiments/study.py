@@ -3,7 +3,7 @@
 title = "Does q matter on Breakout?"
 rows = ["env"]                  # fields that make the rows of the picture
 columns = ["alpha"]             # and its columns
-curves = ["algo", "q"]          # and what is drawn into one panel
+curves = ["algo", "q"]          # and the curves in one panel
 
 [common]                        # fields of a run, for every block; the preset is the paper's
 env = "MinAtar/Breakout"

@@ -23,9 +23,7 @@ class Solution(NamedTuple):
     V: Float[np.ndarray, "S"]  # its value, without entropy
     optimum: Float[np.ndarray, "S"]
     errors: Float[np.ndarray, "iterations"]  # max_s V*(s) - V_pi(s)
-    kl: Float[
-        np.ndarray, "iterations"
-    ]  # mean_s KL(pi_{i+1} || pi_i), inf if the support gains an action
+    kl: Float[np.ndarray, "iterations"]  # mean_s KL(pi_{i+1} || pi_i), inf where only pi_i is 0
     action_gap: Float[np.ndarray, "iterations"]  # mean_s Q(1) - Q(2)
 
     @property
