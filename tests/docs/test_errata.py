@@ -157,7 +157,7 @@ def test_10_lunar_lander_is_version_three_today():
     assert "LunarLander-v2" not in gym.registry
 
 
-# 11. Smaller ones --------------------------------------------------------------------------------
+# 11. Minor mistakes ------------------------------------------------------------------------------
 
 
 def test_11_slope_of_the_entropy():
