@@ -16,7 +16,7 @@ from support.configs import paper
 from tsallax import cli, envs
 from tsallax.api import load
 from tsallax.cli import minatar_terminal
-from tsallax.learners.rollout import Moment, moments
+from tsallax.learners.rollout import Moment, evaluate, moments
 from tsallax.report import video
 from tsallax.report.moment_words import percent, summary, value
 from tsallax.training.build import make_run
@@ -88,6 +88,23 @@ def test_returns_are_those_of_evaluate(cartpole, greedy):
     for cell, returns in enumerate(run.learner.evaluate(params, 3, greedy, 7)):
         found = told(cartpole, cell, episodes=3, seed=7, greedy=greedy)
         np.testing.assert_array_equal([m.total for m in found if m.action is None], returns)
+
+
+def test_episodes_that_are_truncated_later_than_they_may_be_are_whole(cartpole):
+    """An environment declares the least number of steps after which it truncates."""
+    env, model = loaded(cartpole, 0)
+
+    def step(state, action, key):
+        after, outcome = env.step(state, action, key)
+        ends = (after.t >= 3) & (jax.random.uniform(key) < 0.5)
+        return after, outcome._replace(truncated=ends)
+
+    ragged = env._replace(step=step, time_limit=3)
+    hp, params = jax.tree.map(lambda x: x[None], (model.hp, model.params))
+    returns = evaluate(ragged, model.agent, hp, params, 5, greedy=True)[0]
+    found = moments(ragged, model.agent, model.params, model.hp, episodes=5, greedy=True)
+    np.testing.assert_array_equal([m.total for m in found if m.action is None], returns)
+    assert returns.max() > 3
 
 
 def test_rewards_are_summed(breakout):

@@ -109,10 +109,11 @@ def evaluate(
     seed: int | Int[Array, ""] = 0,
 ) -> Float[Array, "cells {episodes}"]:
     """Returns of the same `episodes` seeds for every cell (the leading axis of `params`, `hp`)."""
+    most = max(env.time_limit or CAP, CAP)  # a time limit is the least that truncates, not the most
 
     def episode_return(params, hp, key):
         def running(now: Episode):
-            return ~now.over & (now.step < (env.time_limit or CAP))
+            return ~now.over & (now.step < most)
 
         def step(now: Episode):
             return advance(env, agent, greedy, params, hp, now)[0]
