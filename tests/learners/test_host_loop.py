@@ -212,6 +212,15 @@ def test_identical_updates_from_identical_batches():
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
 
 
+def test_draws_are_numbered_beyond_int32():
+    """The i-th update after a step has the number `step + i steps`, by which SAL draws."""
+    long = {"algo": "sal", "q": None, "steps": 2_000_000_000, "updates": 3, "eval_every": 0}
+    run = make_run(tiny.config(tiny.HOST, **long))
+    training = run.learner.train(run.learner.start(), lambda *_: None)
+    assert np.isfinite(next(training).metrics.loss).all()
+    training.close()
+
+
 def test_play_shows_the_episodes_that_evaluate_plays():
     fields = {**SMALL, "stack": 3, "network": "mlp", "eval_every": 0, "steps": 40}
     result = tsallax.train("CartPole-v1", loop="host", **fields)

@@ -14,6 +14,11 @@ def generators(seeds: list[int], draw: int) -> list[np.random.Generator]:
     return [np.random.default_rng([seed, draw]) for seed in seeds]
 
 
+def word(draw: int) -> np.uint32:
+    """The number of a draw as a program takes it: many updates of a long run are beyond int32."""
+    return np.uint32(draw % 2**32)
+
+
 class Episodes:
     """Running return and length of each environment, and sums over the episodes that ended."""
 

@@ -31,7 +31,7 @@ from tsallax.learners import (
     periods,
     with_weights,
 )
-from tsallax.learners.host import Episodes, generators
+from tsallax.learners.host import Episodes, generators, word
 from tsallax.learners.host_programs import Cells, Held, Programs, make_programs
 from tsallax.learners.rollout import by_policy, evaluate_host, side_by_side
 from tsallax.networks import Params
@@ -228,11 +228,12 @@ class ReplayOnHost:
         take = replay.take if n == 1 else partial(replay.segments, n=n)
         if replay.priorities is None:
             batch = take(replay.draw(random, self.schedule.batch))
-            state.held, loss = self.programs.update(state.held, batch, draw)
+            state.held, loss = self.programs.update(state.held, batch, word(draw))
         else:
             at, leaves = replay.draw_by_priority(random, self.schedule.batch)
             drawn = take(at), leaves, state.step
-            state.held, loss, leaves = self.programs.weighted_update(state.held, drawn, draw)
+            update = self.programs.weighted_update
+            state.held, loss, leaves = update(state.held, drawn, word(draw))
             replay.priorities.renew(at, np.asarray(leaves))
         bad = ~np.isfinite(loss) & (state.diverged < 0)
         state.diverged = np.where(bad, step + 1, state.diverged)
