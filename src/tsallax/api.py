@@ -73,10 +73,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: each setting with its final return and its last evaluation."""
-        names, rows = (
-            varied(self.config),
-            zip(self.settings, self.final(), self._evaluated(), strict=True),
-        )
+        names = varied(self.config)
+        rows = zip(self.settings, self.final(), self._evaluated(), strict=True)
         cells = [
             [*(f"{setting[n]:g}" for n in names), mean_text(score), mean_text(evaluated.ravel())]
             for setting, score, evaluated in list(rows)[:ROWS]
@@ -287,15 +285,8 @@ def _model(run: Run, params: Params, cell: int) -> Model:
     names = [f"{n} = {run.cells[cell].numbers[n]:g}" for n in varied(run.config)]
     words = [f"seed {run.cells[cell].seed}", *names]
     title = f"{run.config.algo} on {run.config.env}, {', '.join(words)}"
-    return Model(
-        run.agent,
-        own,
-        hp,
-        run.observation,
-        action_box=run.action_box,
-        title=title,
-        config=run.config,
-    )
+    more = {"action_box": run.action_box, "title": title, "config": run.config}
+    return Model(run.agent, own, hp, run.observation, **more)
 
 
 def _field(name: str, value: Any) -> Any:

@@ -45,9 +45,8 @@ def test_a_second_run_of_one_shape_compiles_nothing(env, compilations):
 @pytest.mark.parametrize("env", [tiny.ENV, "Pendulum-v1"])
 def test_the_models_of_a_run_share_their_programs(env, compilations):
     actor = env == "Pendulum-v1"
-    made = make_run(
-        tiny.config(env, **({"algo": "tal-ac", "preset": None, "warmup": 8} if actor else {}))
-    )
+    more = {"algo": "tal-ac", "preset": None, "warmup": 8} if actor else {}
+    made = make_run(tiny.config(env, hidden=(7,), **more))  # a shape of which nothing is compiled
     params, seen = made.learner.start().agent.params, np.zeros(made.observation.shape)
 
     def look(cell):
