@@ -83,7 +83,10 @@ def test_dimensions_have_names():
     lander = gymnasium.make("LunarLanderContinuous-v3")
     assert action_names(lander) == ("main engine", "side engines")
     lander.close()
-    pytest.importorskip("mujoco")
+
+
+@pytest.mark.slow  # the default suite does without MuJoCo
+def test_joints_have_names():
     cheetah = gymnasium.make("HalfCheetah-v5")
     assert action_names(cheetah)[:2] == ("bthigh", "bshin")
     cheetah.close()

@@ -23,6 +23,7 @@ from tsallax.types import Transition
 SHAPE = {"hidden": (8,), "batch": 8, "warmup": 20, "buffer": 100, "target_period": 40}
 TINY = {**SHAPE, "steps": 120, "eval_every": 80, "eval_episodes": 2}
 ACTOR = {"algo": "tal-ac", "density": "q-gaussian", "q": (1.5, 2.0), "seeds": 2}
+MUJOCO = pytest.mark.slow  # the default suite does without that package
 TOLD = pytest.mark.filterwarnings("ignore:cell . stopped")
 
 
@@ -183,8 +184,8 @@ def test_play_shows_the_episodes_that_evaluate_plays():
     [
         ("Pendulum-v1", {"steps": 20_000, "learning_rate": (1e-3,), "warmup": 256}),
         ("LunarLanderContinuous-v2", {"steps": 200_000, "tau": (0.01,), "warmup": 10_000}),
-        ("HalfCheetah-v5", {"steps": 1_000_000, "learning_rate": (3e-4,), "warmup": 10_000}),
-        ("Swimmer-v5", {"gamma": (0.9999,)}),
+        pytest.param("HalfCheetah-v5", {"steps": 1_000_000, "batch": 256}, marks=MUJOCO),
+        pytest.param("Swimmer-v5", {"gamma": (0.9999,)}, marks=MUJOCO),
         (HOST, {"steps": 100_000, "learning_rate": (3e-4,), "batch": 256, "hidden": (256, 256)}),
     ],
 )
