@@ -34,7 +34,7 @@ ARRAYS = {
     "flag": np.array(True),
 }
 EXPECTED = {name: Spec(x.shape, x.dtype) for name, x in ARRAYS.items()}
-ABOUT = {"sizes": {"metrics.csv": 10}, "config": "0" * 64, "run": {}}
+ABOUT = {"sizes": {"metrics.csv": 10, "timing.csv": 10}, "config": "0" * 64, "run": {}}
 STEP = "checkpoints/step-000000000001"
 PRESET = "hidden = [8, 8]\nalpha = 0.03\nq = [1.5, 2.0]\n"
 SPACE = "alpha = { low = 0.01, high = 1.0, log = true }\nbeta = { low = 0.0, high = 1.0 }\n"
@@ -62,8 +62,11 @@ def make_checkpoint(root: Path) -> None:
 
 
 def read_checkpoint(root: Path) -> None:
+    """As a run that is resumed does it: what is refused is deleted."""
     with Directory(root) as run:
-        checkpoint.load(run, Path(STEP).name, EXPECTED)
+        saved, refused = checkpoint.newest(run, {ABOUT["config"]}, lambda notes: EXPECTED)
+    if saved is None:
+        raise ValueError(*refused)
 
 
 def make_weights(root: Path) -> None:
@@ -240,6 +243,7 @@ def damaged(name: str, count: int, root: Path, seed: int = 0) -> str:
                 raise AssertionError(f"{name}, case {i} of seed {seed}: {file}: {how}") from error
             for each in itertools.chain([file], own.files):  # a reader may mend what it reads
                 harm.remove(place / each)
+                (place / each).parent.mkdir(parents=True, exist_ok=True)
                 (place / each).write_bytes(good[each])
         assert snapshot(outside) == before
     return f"{count:,}, {accepted:,} made sense" if accepted else f"{count:,}, all refused"
