@@ -1,11 +1,12 @@
-"""SAC's environment steps per second of one core: tsallax, Stable-Baselines3 and sbx, in turns.
+"""SAC's environment steps per second of one core: tsallax, Stable-Baselines3, sbx and rejax.
 
     .venv/bin/python benchmarks/actor_critic/speed.py Pendulum-v1 HalfCheetah-v5
 
 All have a network 256 - 256, batches of 256, one update per step, an automatic alpha and one
 environment. Each is a separate process, pinned to the same core, with one thread; they take turns,
 and a turn is measured by the process's own processor time, so that other load has little effect.
-Compilation is done before. `make benchmarks/.peers/sb3/.ready` makes the peers' environment.
+Compilation is done before. rejax has no MuJoCo. The environments of the peers are made by
+`make benchmarks/.peers/sb3/.ready benchmarks/.peers/rejax/.ready`.
 """
 
 import argparse
@@ -20,14 +21,15 @@ from random import Random
 from subprocess import DEVNULL, PIPE, Popen
 
 ROOT = Path(__file__).resolve().parents[2]
-PEERS = ROOT / "benchmarks/.peers/sb3/bin/python"
+PEERS = ROOT / "benchmarks/.peers"
 TURN = 500  # steps of a turn and of our periods; twice as many precede the first turn
 HIDDEN = [256, 256]
 
 
 def sides(env: str) -> list[str]:
-    compiled = ["tsallax sac, compiled", "tsallax tal-ac, compiled"] if "Pendulum" in env else []
-    return [*compiled, "tsallax sac, host", "tsallax tal-ac, host", "sbx", "Stable-Baselines3"]
+    native = ["tsallax sac, compiled", "tsallax tal-ac, compiled", "rejax"]
+    every = ["tsallax sac, host", "tsallax tal-ac, host", "sbx", "Stable-Baselines3"]
+    return [*(native if env == "Pendulum-v1" else []), *every]
 
 
 # In the process of each side ---------------------------------------------------------------------
@@ -62,6 +64,36 @@ def learn_theirs(env: str, side: str) -> Callable[[int], None]:
     return lambda steps: model.learn(steps, reset_num_timesteps=model.num_timesteps == 0)
 
 
+def learn_rejax(env: str) -> Callable[[int], None]:
+    import jax
+    import jax.numpy as jnp
+    from rejax import SAC
+
+    algorithm = SAC.create(
+        env=env,
+        num_envs=1,
+        total_timesteps=TURN,
+        eval_freq=TURN,
+        skip_initial_evaluation=True,
+        buffer_size=100_000,
+        fill_buffer=256,
+        batch_size=256,
+        learning_rate=3e-4,
+        polyak=0.995,
+        hidden_layer_sizes=tuple(HIDDEN),
+    )
+    algorithm = algorithm.replace(eval_callback=lambda *_: jnp.zeros(()))
+    now = jax.tree.map(jnp.copy, jax.jit(algorithm.init_state)(jax.random.key(0)))
+    train = jax.jit(lambda now: algorithm.train(train_state=now)[0], donate_argnums=0)
+
+    def learn(steps: int) -> None:
+        nonlocal now
+        for _ in range(steps // TURN):
+            now = jax.block_until_ready(train(now))
+
+    return learn
+
+
 def contend(env: str, side: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # redirects what a library prints
@@ -69,6 +101,8 @@ def contend(env: str, side: str) -> None:
     if name == "tsallax":
         algo, loop = rest.split(", ")
         learn = learn_ours(env, algo, loop)
+    elif name == "rejax":
+        learn = learn_rejax(env)
     else:
         learn = learn_theirs(env, side)
     learn(2 * TURN)
@@ -88,7 +122,8 @@ def start(env: str, side: str, core: int) -> Popen:
     given = {**os.environ, **dict.fromkeys(threads, "1"), "JAX_PLATFORMS": "cpu"}
     if ours:
         given["PYTHONPATH"] = str(ROOT / "src")
-    python = sys.executable if ours else str(PEERS)
+    peer = PEERS / ("rejax" if side == "rejax" else "sb3") / "bin/python"
+    python = sys.executable if ours else str(peer)
     command = ["taskset", "-c", str(core), python, __file__, env, "--side", side]
     return Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True, env=given)
 

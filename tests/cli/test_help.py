@@ -13,6 +13,8 @@ import tyro
 from tsallax import cli
 from tsallax.cli import train, tune
 from tsallax.cli.help_page import help_page, refusal
+from tsallax.training.config import Config
+from tsallax.training.resolve import resolve
 
 SCREEN = (80, 24)
 
@@ -88,7 +90,9 @@ def test_defaults_of_the_first_help_are_in_effect():
     said = dict(re.findall(r"--(\w+) .*\(default: ([\w./-]+)\)", train.HELP))
     call = cli.parse("train", ["CartPole-v1"])
     common = call.keywords["options"].common
-    assert said["algo"] == common.algo
+    assert "(default: tal, continuous actions: tal-ac)" in train.HELP
+    usual = [resolve(Config(env)).algo for env in ("CartPole-v1", "Pendulum-v1")]
+    assert usual == ["tal", "tal-ac"]
     assert said["seeds"] == str(common.seeds)
     own = cli.parse("tune", ["CartPole-v1"]).keywords
     told = dict(re.findall(r"--(\w+) .*\(default: (\d+)\)", tune.HELP))

@@ -195,7 +195,7 @@ def test_killed_it_goes_on_and_leaves_a_preset(tmp_path, capsys):
     assert "with 2 other seeds" in said
     assert (out / PICTURE).exists()
     best = tomllib.loads((out / tune.PRESET).read_text())
-    assert (best["preset"], best["learner"]) == ("gym", "parallel")
+    assert (best["algo"], best["preset"], best["learner"]) == ("tal", "gym", "parallel")
     assert best["hidden"] == [8]
     assert 1e-5 <= best["learning_rate"] <= 1e-2
     with Directory(out) as folder:

@@ -104,6 +104,12 @@ def test_a_file_is_used_where_nothing_is_given(tmp_path):
     assert name not in str(to_json(found))
 
 
+def test_a_file_may_name_its_algorithm(tmp_path):
+    name = write(tmp_path / "mine.toml", 'algo = "dqn"')
+    assert resolve(with_preset_file(Config("CartPole-v1", preset=name))).algo == "dqn"
+    assert resolve(with_preset_file(Config("CartPole-v1", algo="al", preset=name))).algo == "al"
+
+
 def test_a_file_may_stand_on_the_paper(tmp_path):
     name = write(tmp_path / "mine.toml", 'preset = "paper"\nbatch = 64\nhidden = [8]\nclip = -inf')
     found = resolve(with_preset_file(Config("CartPole-v1", preset=name)))
@@ -114,7 +120,8 @@ def test_a_file_may_stand_on_the_paper(tmp_path):
     ("text", "message"),
     [
         ("betta = 1", "no option 'betta'; did you mean 'beta'"),
-        ("algo = 'dqn'", "no option 'algo'; it is not a preset's to say"),
+        ("seeds = 3", "no option 'seeds'; it is not a preset's to say"),
+        ("algo = 'dqm'", "unknown algorithm 'dqm'; did you mean 'dqn'"),
         ("beta = 'high'", "beta must be a number or several, not 'high'"),
         ("beta = ", "Invalid value"),
         ("preset = 'other.toml'", "preset must be one of"),

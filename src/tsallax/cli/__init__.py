@@ -59,7 +59,7 @@ def usage() -> str:
         [
             "usage: tsallax [--help] [--version] COMMAND ...",
             "",
-            "Value-based deep reinforcement learning with Tsallis entropy, in JAX.",
+            "Deep reinforcement learning with Tsallis entropy, in JAX.",
             "",
             *rows,
             "",

@@ -20,6 +20,9 @@ GROUPS = {
 }
 
 
+METAVARS = {"env": "ENV", "algo": "NAME", "preset": "{" + ",".join((*NAMED, "FILE")) + "}"}
+
+
 def whole(text: str) -> int:
     """An integer, which may be written as 1e5 or 100_000."""
     value = float(text)
@@ -100,6 +103,7 @@ def in_effect(name: str) -> str:
 
 
 ASIDE = {
+    "algo": "default: tal, or tal-ac for continuous actions",
     "preset": "default: tuned; paper, if choices are given",
     "choices": "default: paper, with its preset",
     "eval_every": "tuned: a twentieth of the steps; paper: 0",
@@ -126,7 +130,6 @@ def _group(name: str, others: Mapping[str, Any]) -> type:
             continue
         literal = get_origin(field.type) is Literal
         metavar = "{" + ",".join(get_args(field.type)) + "}" if literal else None
-        metavar = "{" + ",".join((*NAMED, "FILE")) + "}" if field.name == "preset" else metavar
         given = others.get(field.name, field.default)
         hint = f"default: {_short(given)}" if field.name in others else in_effect(field.name)
         about = tyro.conf.arg(
@@ -134,7 +137,7 @@ def _group(name: str, others: Mapping[str, Any]) -> type:
             help=field.metadata["help"],
             help_behavior_hint=f"({hint})" if hint else " ",
             aliases=field.metadata["aliases"] or None,
-            metavar="ENV" if field.name == "env" else metavar,
+            metavar=METAVARS.get(field.name, metavar),
             prefix_name=False,
         )
         marks = (tyro.conf.Positional, about) if field.name == "env" else (about,)

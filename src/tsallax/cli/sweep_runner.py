@@ -174,13 +174,13 @@ def refuse_links(out: Path, jobs: Sequence[Job]) -> None:
 
 
 def estimate(jobs: Sequence[Job], where: Where) -> None:
-    """Print an estimate of the remaining time."""
+    """Print a lower bound of the remaining time, which excludes compilation and environments."""
     from tsallax.experiments.estimate import core_hours
 
     hours = core_hours(jobs)
     cores = min(where.workers or len(usable_cores()), len(jobs))  # a job has one
     here = f", {duration(3600 * hours / cores)} on {cores}" if where.executor == "local" else ""
-    print(f"estimated from the updates alone: {duration(3600 * hours)} on one core{here}")
+    print(f"at least {duration(3600 * hours)} on one core{here}, by the updates alone")
 
 
 def executor(where: Where, out: Path) -> sweep.Executor:

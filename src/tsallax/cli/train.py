@@ -26,7 +26,7 @@ Train an agent: every seed and every combination of numbers side by side.
   tsallax train --resume runs/RUN                   from its last checkpoint on
 
   ENV             an environment: see `tsallax list`, or any of Gymnasium's
-  --algo NAME     the algorithm: see `tsallax list` (default: tal)
+  --algo NAME     see `tsallax list` (default: tal, continuous actions: tal-ac)
   --q Q ...       entropic index: 1 softmax, 2 sparsemax (default), inf greedy
   --seeds N       how many, trained side by side (default: 1)
   --steps N       environment steps of each seed (default: by the environment)

@@ -177,7 +177,6 @@ def _setting(
     study: Study, values: dict[str, Any], rules: list[dict[str, Any]], seeds: int
 ) -> Setting | None:
     labels = {key: _label(values.get(key, "")) for key in study.keys}
-    labels["algo"] = values.get("algo", Config.algo)
     rule = _rule(str(values.get("env", "")), rules)
     for name, allowed in rule.get("only", {}).items():
         if values.get(name, "") not in allowed:
@@ -188,7 +187,8 @@ def _setting(
         given = {n: _value(n, v) for n, v in {**values, **own}.items()}
         if given.get("q", (None,))[0] in CLOSED:
             given["policy"] = "exact"  # one run for all of them
-        return Setting(labels, resolve(Config(**{"preset": "paper", **given})))
+        config = resolve(Config(**{"preset": "paper", **given}))
+        return Setting({**labels, "algo": config.algo}, config)
     except (TypeError, AttributeError):
         raise ValueError(f"{study.name}: a value of the wrong kind in {values}") from None
     except ValueError as error:

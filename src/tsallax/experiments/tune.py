@@ -254,7 +254,7 @@ def preset_text(search: Search, trial: FrozenTrial, given: Config, note: str) ->
     """The options of a trial as a preset file: a flat table in TOML."""
     names = [n for n in OPEN if n != "preset"]
     kept = {n: getattr(given, n) for n in names if getattr(given, n) is not None}
-    base = {n: getattr(search.base, n) for n in ("preset", "learner", "steps")}
+    base = {n: getattr(search.base, n) for n in ("algo", "preset", "learner", "steps")}
     searched = {name: as_field(name, x) for name, x in trial.params.items()}
     lines = [f"{name} = {_toml(value)}" for name, value in {**base, **kept, **searched}.items()]
     return f"# {search.base.algo} on {search.base.env}: {note}\n" + "\n".join(lines) + "\n"

@@ -37,7 +37,7 @@ class Config:
 
     # fmt: off
     env: str = option("common", "Environment: one that `tsallax list` names, or Gymnasium's.", "")
-    algo: str = option("common", "Algorithm: see `tsallax list`.", "tal")
+    algo: str = option("common", "Algorithm: see `tsallax list`.")
     seeds: int = option("common", "Seeds, trained side by side.", 1, AT_LEAST_ONE)
     first_seed: int = option("common", "The first seed; the others follow it.", 0, NOT_NEGATIVE)
     steps: int = option("common", "Environment steps of each seed.", rule=AT_LEAST_ONE,

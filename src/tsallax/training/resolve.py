@@ -35,7 +35,8 @@ def _check_spaces(config: Config) -> None:
         from tsallax.envs.host import spaces_of
 
         _, box = spaces_of(config.env, bool(config.one_hot))
-        check_kind(config.algo, config.env, box is not None)
+        if config.algo is not None:
+            check_kind(config.algo, config.env, box is not None)
 
 
 def check_kind(algo: str, env_id: str, box: bool) -> None:
@@ -54,13 +55,16 @@ def _resolved(config: Config, shown: Any) -> Config:
     if not config.env:
         raise ValueError("which environment? `tsallax list` names them")
     check_kinds(config)
-    row = get_row(config.algo)
-    if isinstance(row, ActorCritic) and config.learner == "parallel":
-        raise ValueError(f"{config.algo} learns from a replay: leave --learner parallel out")
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
     if kind == "own" and config.loop is None:
         envs.check_own(config.env, None)
+    if config.algo is None:
+        box = actor_settings.has_box(config, kind)
+        config = dataclasses.replace(config, algo="tal-ac" if box else "tal")
+    row = get_row(config.algo)
+    if isinstance(row, ActorCritic) and config.learner == "parallel":
+        raise ValueError(f"{config.algo} learns from a replay: leave --learner parallel out")
     if not isinstance(row, ActorCritic):
         agent, filling = "value agent", _value_agent_defaults(config, kind, shown)
     elif actor_settings.has_box(config, kind):
