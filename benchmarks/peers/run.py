@@ -129,14 +129,10 @@ def measure_solving(
     target: Path,
 ) -> None:
     """Measure into `known`, and write it to disk after each attempt; other tasks are kept."""
-    part = known.setdefault("solve", {"tasks": {}})
-    part["about"] = (
-        f"{machine()}. Processor time on one core: the median of the seeds, and the least to the "
-        "largest in brackets."
-    )
+    part = known.setdefault("solve", {"tasks": {}, "machines": {}})
 
     def keep(found: dict[str, Any]) -> None:
-        part["tasks"][task] = found
+        part["tasks"][task], part["machines"][task] = found, machine()
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(known, indent=1) + "\n")
 

@@ -9,6 +9,10 @@ from solvers import COLD, SOLVERS
 from tasks import TASKS
 
 MARKS = "<!-- solve: begin -->", "<!-- solve: end -->"
+ABOUT = (
+    "Processor time on one core: the median of the seeds, and the least to the largest in "
+    "brackets. The machine of each task is named below its table."
+)
 Attempts = list[dict[str, Any]]
 
 
@@ -68,10 +72,11 @@ def task_table(title: str, found: dict[str, Attempts]) -> list[str]:
 
 def solve_section(results: dict[str, Any]) -> str:
     """The generated part of the page."""
-    lines = [results["about"]]
+    lines = [ABOUT]
     for name, task in TASKS.items():
         if found := results["tasks"].get(name):
             lines += task_table(task.title, found)
+            lines += ["", f"*{results['machines'][name]}.*"]
     seen = {name for found in results["tasks"].values() for name in found}
     lines += ["", "Who did what:", ""]
     lines += [

@@ -70,7 +70,7 @@ def test_everyone_has_a_row_and_who_is_absent_is_named():
 
     sb3 = "Stable-Baselines3 DQN"
     found = {sb3: [ended(0, 60.0)], COLD: [ended(0, 20.0)], WARM: [ended(0, 5.0)]}
-    text = solve_section({"about": "a machine.", "tasks": {"cartpole": found}})
+    text = solve_section({"machines": {"cartpole": "a machine"}, "tasks": {"cartpole": found}})
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert [row.split(" | ")[0] for row in rows[2:]] == [f"| {n}" for n in (COLD, WARM, sb3)]
     assert "3.00 (3.00 to 3.00)" in rows[-1]
