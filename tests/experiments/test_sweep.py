@@ -388,5 +388,5 @@ def test_the_estimate_is_of_what_is_left_and_a_job_has_one_core(tmp_path, monkey
     sweep_runner.estimate(jobs, sweep_runner.Where(workers=2))
     sweep_runner.estimate(jobs[:1], sweep_runner.Where(workers=2))
     both, alone = capsys.readouterr().out.splitlines()
-    assert both.endswith("1h 00m on one core, 30m 01s on 2")
-    assert alone.endswith("1h 00m on one core, 1h 00m on 1")
+    assert both.endswith("at least 1h 00m on one core, 30m 01s on 2, by the updates alone")
+    assert alone.endswith("at least 1h 00m on one core, 1h 00m on 1, by the updates alone")

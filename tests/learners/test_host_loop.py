@@ -131,7 +131,10 @@ def test_the_folder_and_the_display_name_the_stopped(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tests/Continuous-v0"], "has continuous actions, for which --algo is one of sac"),
+        (
+            ["tests/Continuous-v0", "--algo", "tal"],
+            "has continuous actions, for which --algo is one of sac",
+        ),
         (["tests/Mapped-v0"], "only Box vectors and images"),
         (["tests/Naughty-v0", "--sticky", "0.1"], "has no option sticky"),
         (["Cartpole-v2"], "did you mean 'CartPole-v1'"),
@@ -140,10 +143,16 @@ def test_the_folder_and_the_display_name_the_stopped(tmp_path, capsys):
         (["no_such_package:Env-v0"], "no_such_package"),
         (["CartPole-v1", "--stack", "4"], "host loop"),
         (["MinAtar/Breakout", "--loop", "host"], "it has no host loop"),
-        (["Pendulum-v1"], "has continuous actions, for which --algo is one of sac"),
+        (
+            ["Pendulum-v1", "--algo", "tal"],
+            "has continuous actions, for which --algo is one of sac",
+        ),
         (["CartPole-v1", "--env-timeout", "-1", "--loop", "host"], "env_timeout"),
         (["FrozenLake-v1"], "--one-hot True"),
-        (["tests/Continuous-v0", "--preset", "paper", "--steps", "3"], "--algo is one of sac"),
+        (
+            ["tests/Continuous-v0", "--preset", "paper", "--steps", "3"],
+            "tal-ac has one preset, tuned",
+        ),
         (["tests/Mapped-v0", "--preset", "paper", "--steps", "3"], "FlattenObservation"),
         (["CartPole-v1", "--loop", "host", "--one-hot", "True"], "one_hot is for Discrete ones"),
         (["CartPole-v1", "--one-hot", "True"], "has no option one_hot"),
