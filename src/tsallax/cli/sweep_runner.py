@@ -5,8 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import tyro
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
@@ -35,7 +36,8 @@ class Where:
         address: address of a Ray cluster; by default one started here.
         gpus: GPUs per Ray task.
         draw_only: run nothing; make tables and pictures of finished runs.
-        seeds: seeds per setting; 0 for the study's own. With more seeds, finished runs are kept.
+        seeds: seeds per setting, 0 for the study's own; finished ones are kept.
+        only: run a part, such as q=2,3 algo=tal; the table keeps the rest.
     """
 
     executor: Literal["local", "ray"] = "local"
@@ -45,6 +47,7 @@ class Where:
     gpus: float = 0.0
     draw_only: bool = False
     seeds: int = 0
+    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="FIELD=X ...")] = ()
 
 
 class Board:
@@ -138,7 +141,12 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
     }
     refuse_links(out, every)
     kept = {job for job in every if job not in missing and not job.done()}
-    runnable = [job for job in every if job not in kept]
+    chosen = results.only(studies, plans, where.only)
+    runnable = [
+        job
+        for job in every
+        if job not in kept and (job.done() or results.settings_of(job.config, chosen))
+    ]
     todo = [job for job in runnable if not job.done()]
     there = f"; {len(kept)} in the tables already" if kept else ""
     print(

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from tsallax.experiments.jobs import Job
 from tsallax.experiments.study import RECORDED, Setting, Study, label_text, label_texts
+from tsallax.spelling import suggest
 from tsallax.storage.files import Directory
 from tsallax.storage.tables import CellMetrics, number, open_rows, read_metrics, write_rows
 from tsallax.training.config import Config, grid
@@ -113,6 +114,37 @@ def settings_of(job: Config, wanted: Mapping[Config, list[Setting]]) -> list[Set
         for setting in wanted.get(part, ())
         if 0 <= job.first_seed - setting.config.first_seed < setting.config.seeds
     ]
+
+
+def only(
+    studies: Iterable[Study], plans: Mapping[str, Sequence[Setting]], words: Sequence[str]
+) -> dict[Config, list[Setting]]:
+    """The settings with certain labels, `by_part`; all of them if `words` is empty.
+
+    Args:
+        studies: the studies.
+        plans: the settings of each study, by its name.
+        words: FIELD=VALUE, or FIELD=VALUE,VALUE for one of several values.
+    """
+    if odd := [word for word in words if "=" not in word]:
+        raise ValueError(f"--only takes FIELD=VALUE, such as q=2, not {odd[0]}")
+    wanted = {name: set(text.split(",")) for name, _, text in (w.partition("=") for w in words)}
+    named = [
+        (dict(zip(study.keys, label_texts(study, setting), strict=True)), setting)
+        for study in studies
+        for setting in plans[study.name]
+    ]
+    for name, values in wanted.items():
+        there = list(dict.fromkeys(labels[name] for labels, _ in named if name in labels))
+        if not there:
+            fields = dict.fromkeys(key for study in studies for key in study.keys)
+            raise ValueError(f"--only {name}: {suggest(name, fields)}")
+        if unknown := sorted(values.difference(there)):
+            raise ValueError(f"--only {name}={unknown[0]}: {suggest(unknown[0], there)}")
+    found = [s for labels, s in named if all(labels.get(n) in v for n, v in wanted.items())]
+    if not found:
+        raise ValueError(f"no setting has {' and '.join(words)}")
+    return by_part(found)
 
 
 def _parts(config: Config) -> Iterator[Config]:
