@@ -36,8 +36,8 @@ class Where:
         address: address of a Ray cluster; by default one started here.
         gpus: GPUs per Ray task.
         draw_only: run nothing; make tables and pictures of finished runs.
-        seeds: seeds per setting, 0 for the study's own; finished ones are kept.
-        only: run a part, such as q=2,3 algo=tal; the table keeps the rest.
+        seeds: seeds per setting; finished ones are kept.
+        only: a part, such as q=2,3; the table keeps the rest.
     """
 
     executor: Literal["local", "ray"] = "local"
