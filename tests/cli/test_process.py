@@ -35,6 +35,39 @@ def test_a_closed_pipe_stops_printing_not_training(tmp_path):
     assert read_about(tmp_path / "run").status == "done"
 
 
+@pytest.mark.slow
+def test_a_closed_terminal_stops_printing_not_training(tmp_path):
+    """As after `tsallax train ... & disown`: writing to the terminal is an error from then on."""
+    ours, terminal = os.openpty()
+    os.close(ours)
+    command = [*COMMAND, "train", tiny.ENV, *tiny.flags(), "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, env=OWN)
+    os.close(terminal)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert read_about(tmp_path / "run").status == "done"
+
+
+def test_without_standard_output_nothing_is_printed_and_nothing_fails():
+    """As `tsallax ... >&-` does, or a service that closes what it does not need."""
+    done = subprocess.run(
+        [*COMMAND, "--version"], stderr=subprocess.PIPE, env=OWN, preexec_fn=lambda: os.close(1)
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_message_for_a_closed_standard_error_reaches_no_other_file(tmp_path):
+    """A file that is opened later would bear its number, and get what is said to the terminal."""
+    code = (
+        "import os, sys; from tsallax.cli import lasting_output; lasting_output(); "
+        "number = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT); os.write(2, b'stopping')"
+    )
+    path = tmp_path / "metrics.csv"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], env=OWN, preexec_fn=lambda: os.close(2)
+    )
+    assert (done.returncode, path.read_bytes()) == (0, b"")
+
+
 def small_jobs(folder: Path):
     return make_jobs(settings(parse(STUDY, "small")), folder / "runs", width=4)
 
