@@ -90,6 +90,13 @@ def test_a_scale_overrides_and_leaves_out():
     assert {s.config.steps for s in found} == {400}
 
 
+def test_a_label_is_the_value_that_is_run():
+    """Also if a scale sets a field that the study varies: the table would name another value."""
+    found = study.settings(study.parse(f"{OWN}q = 2\n", "own"), "short")
+    assert {s.labels["q"] for s in found} == {2}
+    assert {s.config.q for s in found} == {(2.0,)}
+
+
 RULE = "[[runs]]\nenv = 'CartPole-v1'\n[[scales.short]]\n"
 
 

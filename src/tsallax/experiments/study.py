@@ -176,15 +176,16 @@ def label_text(value: Any) -> str:
 def _setting(
     study: Study, values: dict[str, Any], rules: list[dict[str, Any]], seeds: int
 ) -> Setting | None:
-    labels = {key: _label(values.get(key, "")) for key in study.keys}
     rule = _rule(str(values.get("env", "")), rules)
     for name, allowed in rule.get("only", {}).items():
         if values.get(name, "") not in allowed:
             return None
     own = {n: v for n, v in rule.items() if n not in ("match", "only")}
     own |= {"seeds": seeds} if seeds else {}
+    run = {**values, **own}
+    labels = {key: _label(run.get(key, "")) for key in study.keys}
     try:
-        given = {n: _value(n, v) for n, v in {**values, **own}.items()}
+        given = {n: _value(n, v) for n, v in run.items()}
         if given.get("q", (None,))[0] in CLOSED:
             given["policy"] = "exact"  # one run for all of them
         config = resolve(Config(**{"preset": "paper", **given}))
