@@ -1,6 +1,5 @@
 """The sweep on a real Ray cluster of two nodes: the bits of a local one, whatever is killed."""
 
-import contextlib
 import os
 import random
 import signal
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.faults.sweeps import newest, task_workers
 from support.studies import STUDY
 from tsallax.experiments import results, sweep
 from tsallax.experiments.cluster import Ray
@@ -65,25 +65,15 @@ def test_without_ray_the_way_to_it_is_said(monkeypatch):
         Ray()
 
 
-def task_workers() -> list[int]:
-    """Processes that run a task of ours just now."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "cmdline").read_bytes().startswith(b"ray::work"):
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
-def newest(folder: Path) -> int:
-    """When a checkpoint was last written below the folder, in nanoseconds."""
-    times = [0]
-    for path in folder.glob("runs/*/checkpoints/*"):
-        with contextlib.suppress(OSError):  # removed since
-            times.append(path.stat().st_mtime_ns)
-    return max(times)
+@pytest.mark.slow
+def test_tasks_of_ones_own_cluster_have_the_priority_of_the_sweep():
+    """Ray's default is 15 less: beside any other work on the machine they would get no time."""
+    executor = Ray(workers=1)
+    try:
+        niceness = executor.ray.get(executor.ray.remote(lambda: os.nice(0)).remote())
+    finally:
+        executor.close()
+    assert niceness == os.nice(0)
 
 
 @pytest.mark.slow

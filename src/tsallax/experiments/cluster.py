@@ -20,6 +20,8 @@ from tsallax.training.config import to_json
 # job is one line of JSON.
 OWN = {"address": "local", "object_store_memory": 100 << 20, "include_dashboard": False}
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # despite its name, also on Linux
+# Ray would add 15: beside any other work on the machine, the tasks would get no time at all.
+NICENESS = "RAY_worker_niceness", "0"
 ONE_THREAD = {"NPROC": "1"}  # for XLA: one core per task, so results equal a local sweep's bitwise
 
 
@@ -34,7 +36,9 @@ class Ray:
 
     def __init__(self, workers: int = 0, address: str = "", gpus: float = 0.0):
         if not address:
-            os.environ.update(LOOPBACK)  # read when Ray is imported, and by its processes
+            # Read when Ray is imported, and by its processes.
+            os.environ.update(LOOPBACK)
+            os.environ.setdefault(*NICENESS)
         try:
             import ray
         except ImportError:

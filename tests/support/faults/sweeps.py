@@ -18,10 +18,15 @@ from tsallax.experiments.local import Local
 from tsallax.experiments.study import parse, settings
 from tsallax.storage.files import Directory, open_below
 
-LONG = STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace(
-    "steps = 320", "steps = 100_000\nsave_seconds = 0.3"
-)
 SIGNS_OF_LIFE = {"SILENCE": 3.0, "BEAT": 0.5}
+
+
+def long_enough(count: int) -> str:
+    """A study of 16 runs, each of which is long enough for its share of so many faults."""
+    steps = 8_000 + 4_000 * count
+    return STUDY.replace("[1.5, 3]", "[0.5, 1.5, 3, 4]").replace(
+        "steps = 320", f"steps = {steps}\nsave_seconds = 0.3"
+    )
 
 
 def carry_out(text: str, folder: Path, executor: sweep.Executor) -> tuple[dict[str, bytes], int]:
@@ -37,15 +42,27 @@ def carry_out(text: str, folder: Path, executor: sweep.Executor) -> tuple[dict[s
     return {**found, "table": (folder / "metrics.csv").read_bytes()}, len(lost)
 
 
+def descendants() -> list[Path]:
+    """The folders in /proc of the processes below this one: others may have a cluster, too."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended since
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+    found, below = [], {os.getpid()}
+    while below := {pid for pid, parent in parents.items() if parent in below}:
+        found += [Path("/proc") / str(pid) for pid in below]
+    return found
+
+
 def task_workers() -> list[int]:
     """Processes that run a task of ours just now."""
     found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
+    for folder in descendants():
+        with contextlib.suppress(OSError):
             if (folder / "cmdline").read_bytes().startswith(b"ray::work"):
                 found.append(int(folder.name))
-        except OSError:
-            continue
     return found
 
 
@@ -116,15 +133,17 @@ class Meddler(threading.Thread):
 
 def on_this_machine(count: int, root: Path) -> str:
     """SIGKILL, SIGSTOP and SIGTERM in turn: nothing is lost, nothing is there twice."""
-    wanted, _ = carry_out(LONG, root / "quiet", Local(open_below(root, "logs")))
+    text = long_enough(count)
+    wanted, _ = carry_out(text, root / "quiet", Local(open_below(root, "logs")))
     executor = Local(open_below(root, "logs"))
     signals = (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM)
     with (
         mock.patch.multiple(local, **SIGNS_OF_LIFE),
         Meddler(root / "harmed", count, local_workers(executor), signals) as meddler,
     ):
-        found, lost = carry_out(LONG, root / "harmed", executor)
+        found, lost = carry_out(text, root / "harmed", executor)
     assert found == wanted
+    assert len(meddler.faults) == count
     return f"{len(meddler.faults)}, {lost} tried again, the same table and bits"
 
 
@@ -132,7 +151,8 @@ def on_ray(count: int, root: Path) -> str:
     """SIGKILL to workers of a cluster of one machine."""
     os.environ["RAY_AUTH_MODE"] = "disabled"
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # its warning of a change to come
-    wanted, _ = carry_out(LONG, root / "quiet", Local(open_below(root, "logs")))
+    text = long_enough(count)
+    wanted, _ = carry_out(text, root / "quiet", Local(open_below(root, "logs")))
     from tsallax.experiments.cluster import Ray
 
     executor = Ray()
@@ -141,20 +161,19 @@ def on_ray(count: int, root: Path) -> str:
     outside = {place for place in places if not place.startswith("127.")}
     assert not outside, f"it listens beyond this machine: {sorted(outside)}"
     with Meddler(root / "ray", count, task_workers) as meddler:
-        found, lost = carry_out(LONG, root / "ray", executor)
+        found, lost = carry_out(text, root / "ray", executor)
     assert found == wanted
+    assert len(meddler.faults) == count
     return f"{len(meddler.faults)}, {lost} tried again, {len(places)} ports, all on the loopback"
 
 
 def listening() -> set[str]:
     """Address and port of every TCP socket on which Ray's processes here listen."""
     inodes = set()
-    for folder in Path("/proc").glob("[0-9]*"):
+    for folder in descendants():
         with contextlib.suppress(OSError):
-            name = (folder / "cmdline").read_bytes()
-            if b"ray" in name:
-                links = (os.readlink(file) for file in (folder / "fd").iterdir())  # noqa: PTH115
-                inodes |= {x[8:-1] for x in links if x.startswith("socket:[")}
+            links = (os.readlink(file) for file in (folder / "fd").iterdir())  # noqa: PTH115
+            inodes |= {x[8:-1] for x in links if x.startswith("socket:[")}
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
