@@ -210,3 +210,12 @@ def test_cost_of_a_period_does_not_grow_with_the_capacity():
     hp = jax.tree.map(lambda x: jnp.full(seeds, x, jnp.float32), HP)
     lowered = program(loop, seeds).lower(state, hp, Numbers(1, 2, True, 3))
     assert_writes_in_place(lowered.compile(AS_USERS), capacity, 18 * capacity * seeds)
+
+
+def test_keys_are_those_of_their_seeds_and_made_together(monkeypatch):
+    """Ten thousand seeds are a run that is not refused: stacked, their keys compiled for ever."""
+    seeds, key, calls = [0, 7, 2**31 - 1], jax.random.key, []
+    wanted = [np.asarray(jax.random.key_data(key(seed))) for seed in seeds]
+    monkeypatch.setattr(jax.random, "key", lambda seed: calls.append(seed) or key(seed))
+    np.testing.assert_array_equal(jax.random.key_data(keys_of(seeds)), wanted)
+    assert len(calls) == 1

@@ -141,8 +141,11 @@ RUN_ONCE: dict[str, str | bool] = {
 
 
 def keys_of(seeds: list[int]) -> Key[Array, "cells"]:
-    """The key of each cell, which depends on its seed alone."""
-    return jnp.stack([jax.random.key(seed) for seed in seeds])
+    """The key of each cell, which depends on its seed alone.
+
+    They are made together: a program that stacks thousands of keys takes minutes to compile.
+    """
+    return jax.vmap(jax.random.key)(np.array(seeds, np.uint32))
 
 
 def start_cells(init: Callable[..., Any], seeds: list[int]) -> Any:

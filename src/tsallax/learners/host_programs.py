@@ -17,7 +17,7 @@ from jaxtyping import Float, Key, Shaped
 from tsallax.agents import Agent, AgentState
 from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import AnyAgent, epsilon_at, policy_metrics
-from tsallax.learners.device import own_buffers
+from tsallax.learners.device import keys_of, own_buffers
 from tsallax.replay.priorities import importance_at, importance_weights, priority_of
 from tsallax.types import HParams
 
@@ -56,9 +56,7 @@ class Functions(NamedTuple):
 
 
 def make_programs(agent: AnyAgent, hp: HParams, seeds: list[int], apart: bool) -> Programs:
-    keys = jax.vmap(lambda key: jax.random.split(key, 3))(
-        jnp.stack([jax.random.key(seed) for seed in seeds])
-    )
+    keys = jax.vmap(lambda key: jax.random.split(key, 3))(keys_of(seeds))
     return (_apart if apart else _together)(agent, hp, keys)
 
 

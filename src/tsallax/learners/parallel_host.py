@@ -26,7 +26,7 @@ from tsallax.learners import (
     policy_metrics,
     with_weights,
 )
-from tsallax.learners.device import over_cells
+from tsallax.learners.device import keys_of, over_cells
 from tsallax.learners.host import Episodes, FrameStack, generators, in_cells
 from tsallax.learners.parallel_update import Played, Rollouts, act, learn, plan, returns
 from tsallax.learners.rollout import by_policy, evaluate_host, side_by_side
@@ -119,8 +119,9 @@ class ParallelOnHost:
         self.seeds, self.shape, self.stack = seeds, shape, stack
         # Programs do not depend on the length of a run.
         self.programs = make_programs(agent, shape._replace(steps=0), len(seeds), apart)
-        keys = jnp.stack([jax.random.key(seed) for seed in seeds])
-        self.k_agent, self.k_act, self.k_learn = jnp.moveaxis(jax.vmap(_three)(keys), 1, 0)
+        self.k_agent, self.k_act, self.k_learn = jnp.moveaxis(
+            jax.vmap(_three)(keys_of(seeds)), 1, 0
+        )
 
     @cached_property
     def envs(self) -> HostEnvs:
