@@ -12,7 +12,7 @@ from support import runs
 from support.configs import paper
 from support.outside import snapshot
 from tsallax.storage import files
-from tsallax.storage.files import BusyError, Directory, is_unlocked, lock, write_all
+from tsallax.storage.files import BusyError, Directory, is_unlocked, lock, write_all, write_named
 
 
 @pytest.fixture(params=["descriptors", "paths"])
@@ -200,6 +200,26 @@ def test_a_write_that_fails_leaves_the_old_file_and_the_next_one_succeeds(folder
     folder.write("x", b"new")
     assert folder.read("x", 100) == b"new"
     assert folder.names() == ["x"]
+
+
+@pytest.mark.parametrize("name", ["a pipe", "a socket", "a device", "a link to a device"])
+def test_a_file_that_the_user_names_does_not_take_the_place_of_a_device(
+    tmp_path, name, monkeypatch
+):
+    """`tsallax export RUN --out /dev/null` made a file of it, and broke the whole machine."""
+    monkeypatch.chdir(tmp_path)
+    SPECIAL[name](tmp_path / "x", tmp_path)
+    before = (tmp_path / "x").lstat()
+    with pytest.raises(ValueError, match="x is not a regular file"):
+        write_named(tmp_path / "x", b"new")
+    assert (tmp_path / "x").lstat() == before
+
+
+def test_a_file_that_the_user_names_may_be_there_or_be_a_link_to_a_file(tmp_path, outside):
+    (tmp_path / "x").symlink_to(outside / "file")
+    for data in (b"new", b"newer"):
+        write_named(tmp_path / "x", data)
+        assert (tmp_path / "x").read_bytes() == data
 
 
 def test_all_bytes_are_written_though_one_call_takes_only_some(tmp_path):

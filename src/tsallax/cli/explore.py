@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from tsallax.report.explorer import explorer_page
-from tsallax.storage.files import Directory
+from tsallax.storage.files import write_named
 
 
 def run(
@@ -23,8 +23,7 @@ def run(
         out: the file.
         show: open it in the browser.
     """
-    with Directory(out.parent) as folder:
-        folder.write(out.name, explorer_page().encode())  # as bytes: the hashes assume "\n"
+    write_named(out, explorer_page().encode())  # as bytes: the hashes assume "\n"
     print(out)
     if show and not webbrowser.open(out.resolve().as_uri()):
         raise OSError(f"no browser was found: open {out} in one")

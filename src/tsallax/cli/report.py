@@ -9,7 +9,7 @@ from tsallax._jaxlib import use_cache
 from tsallax.report.page import html, troubles
 from tsallax.report.page.gather import gather
 from tsallax.spelling import counted, printable
-from tsallax.storage.files import Directory
+from tsallax.storage.files import write_named
 
 
 def run(
@@ -38,8 +38,7 @@ def run(
     if no_clips:
         found = found._replace(clips=[])
     page = html(found)
-    with Directory(out.parent) as folder:
-        folder.write(out.name, page.encode())
+    write_named(out, page.encode())
     faults, tables = troubles(found), counted(len(found.results), "table")
     for name, what in faults[:10]:
         print(f"{printable(name)}: {printable(what)}")

@@ -224,6 +224,18 @@ def read_named(path: Path, limit: int) -> str:
         raise ValueError(f"{path} is no text") from None
 
 
+def write_named(path: Path, data: bytes, create: bool = False) -> None:
+    """Write a file named by the user: a new one, or in the place of a file or of a link to one.
+
+    What else bears the name stays: as root, a new file would take even the place of /dev/null.
+    With `create`, folders on the way are made.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a regular file")
+    with Directory(path.parent, create) as folder:
+        folder.write(path.name, data)
+
+
 def open_below(root: Path, *names: str) -> Directory:
     """Open a folder below one named by the user, made if necessary; links below it are refused."""
     folder = Directory(root, create=True)

@@ -15,7 +15,7 @@ from tsallax.agents.actor_critic import ActorAgent
 from tsallax.learners import AnyAgent
 from tsallax.learners.rollout import by_policy, draw_actions
 from tsallax.networks import Params
-from tsallax.storage.files import Directory
+from tsallax.storage.files import write_named
 from tsallax.training.config import Config
 from tsallax.types import Box, HParams, Masked, allowed_at, bare
 
@@ -177,7 +177,5 @@ class Model:
         data, difference = checked_policy(
             self._config, self.params, self.hp, observation, self.policy
         )
-        path = Path(path)
-        with Directory(path.parent, create=True) as folder:
-            folder.write(path.name, data)
+        write_named(Path(path), data, create=True)
         return difference
