@@ -30,9 +30,24 @@ PARALLEL = {"learner": "parallel"}
         ({"alpha": (1e39,)}, r"alpha = 1e\+39 is beyond float32"),
         ({"alpha": (0.1, 1e-60)}, "alpha = 1e-60 is beyond float32"),
         ({"learning_rate": (1e-39,)}, "beyond float32"),  # subnormal: flushed to 0 on many devices
+        ({"optimiser_eps": 1e300}, r"optimiser_eps = 1e\+300 is beyond float32"),
     ],
 )  # fmt: skip
 def test_enormous_settings_are_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        resolve(Config("CartPole-v1", preset="paper", **change))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"stop_at": math.inf}, "stop_at must be finite, not inf"),
+        ({"stop_at": math.nan}, "stop_at must be finite, not nan"),
+        ({"hidden": (True,)}, "hidden widths must be whole"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_trained(change, words):
+    """It was written to run.json as a word: the finished run was then refused as damaged."""
     with pytest.raises(ValueError, match=words):
         resolve(Config("CartPole-v1", preset="paper", **change))
 

@@ -23,6 +23,7 @@ KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     float: ("a number", (int, float)),
     bool: ("True or False", (bool,)),
 }
+COMPUTED = (*NUMBERS, "optimiser_eps")  # in float32
 TINY, LARGEST = 2.0**-126, (2 - 2.0**-23) * 2.0**127  # normal float32
 
 
@@ -79,7 +80,7 @@ def check_values(config: Config) -> None:
         raise ValueError(
             f"q must be positive for the {config.policy} policy; --policy paper takes any"
         )
-    if any(not isinstance(width, int) or width < 1 for width in config.hidden):
+    if any(type(width) is not int or width < 1 for width in config.hidden):
         raise ValueError(f"hidden widths must be whole and at least 1, not {config.hidden}")
     if config.loop == "host" and config.env.startswith("MinAtar/"):
         raise ValueError(f"{config.env} is compiled: it has no host loop")
@@ -111,7 +112,7 @@ def check_limits(config: Config) -> None:
         for x in _numbers(getattr(config, name)):
             if isinstance(x, int) and x > INT32:
                 raise ValueError(f"{name} must be below 2^31, not {_short(x)}")
-            if name in NUMBERS and not _fits_float32(x):
+            if name in COMPUTED and not _fits_float32(x):
                 raise ValueError(f"{name} = {x:g} is beyond float32, in which it is computed")
     _check("seeds x numbers", count_cells(config), MOST_CELLS, "runs side by side")
     _check("hidden", len(config.hidden), MOST_LAYERS, "layers")

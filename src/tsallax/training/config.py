@@ -196,7 +196,7 @@ class Config:
         "saving", "How evaluations act, without epsilon.", "pi")
     stop_at: float | None = option(
         "saving", "End when each seed has reached this return in an evaluation; evaluates every "
-        "twentieth of the steps if eval_every is not given.")
+        "twentieth of the steps if eval_every is not given.", rule=("finite", math.isfinite))
     init_from: str = option("saving", "Folder of another run, or agent:NAME, from whose weights "
                             "every seed starts; the optimiser starts anew.", "")
     init_weights: Literal["best", "last"] = option(
