@@ -68,6 +68,33 @@ def test_trials_side_by_side_are_the_runs_alone():
         )
 
 
+def test_trials_with_another_warm_up_are_another_program(tmp_path, monkeypatch):
+    """A program has one number of steps before its first update, that of its first trial."""
+    replay = Config(
+        "CartPole-v1", preset="paper", hidden=(8,), batch=8, train_period=4, target_period=40,
+        steps=400,
+    )  # fmt: skip
+    path = tmp_path / "space.toml"
+    path.write_text("warmup = {choices = [64, 256]}\n")
+    search, trained = make_search(replay, (), path), []
+
+    def train(configs, report, asked):
+        trained.append([config.warmup for config in configs])
+        return np.zeros((len(configs), 1))
+
+    monkeypatch.setattr(tune, "_train", train)
+    with Directory(tmp_path) as folder:
+        study = tune.open_study(folder, search)
+        for warmup in (256, 64):
+            study.enqueue_trial({"warmup": warmup})
+        assert tune.run_batch(study, search, tune.ask(study, search, 3))
+        assert tune.confirm(study, search, 3, 1)
+    assert trained == [[8], [256], [64]] * 2
+    one, other = (search.config({"warmup": warmup}) for warmup in (64, 256))
+    with pytest.raises(ValueError, match="side by side must have one shape, duration and warm-up"):
+        make_run(one, beside=[other])
+
+
 def test_the_cost_of_a_goal_is_the_step_or_more_than_all_of_them():
     """Reached at 80 of 160; never, 3 short: 160 (1 + 3/4) = 280; never evaluated: 320."""
     config = resolve(dataclasses.replace(SHAPE, seeds=3, stop_at=10.0))

@@ -20,7 +20,7 @@ from tsallax.experiments.journal import JOURNAL, Journal
 from tsallax.experiments.tune_space import Search, Space, as_field
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
-from tsallax.training.build import Run, check_memory, make_run, shape_of
+from tsallax.training.build import Run, check_memory, make_run, program_of
 from tsallax.training.config import Config, to_json
 from tsallax.training.driver import Silent, periods
 from tsallax.training.final import SHARE
@@ -155,16 +155,16 @@ def run_batch(
 ) -> bool:
     """Train a batch, and tell the study the value of each trial; returns False if it was stopped.
 
-    Trials of one shape are one program. It ends early when all of them are pruned, or when every
-    cell has reached `stop_at`.
+    Trials that can be one program are trained side by side. It ends early when all of them are
+    pruned, or when every cell has reached `stop_at`.
     """
-    shapes: dict[Config, list[Trial]] = {}
+    programs: dict[Any, list[Trial]] = {}
     for trial in trials:
-        shapes.setdefault(shape_of(search.config(trial.params)), []).append(trial)
-    return all(_run_shape(study, search, alike, asked) for alike in shapes.values())
+        programs.setdefault(program_of(search.config(trial.params)), []).append(trial)
+    return all(_run_program(study, search, alike, asked) for alike in programs.values())
 
 
-def _run_shape(study: optuna.Study, search: Search, trials: list[Trial], asked: Asked) -> bool:
+def _run_program(study: optuna.Study, search: Search, trials: list[Trial], asked: Asked) -> bool:
     pruner = optuna.pruners.MedianPruner(n_startup_trials=RANDOM)
     pruned = np.zeros(len(trials), bool)
 
@@ -225,12 +225,12 @@ def confirm(
     known = {one.trial.number for one in confirmed(study, seeds)}
     best = [t for t in finished(study) if t.value is not None][:count]
     fresh = {"first_seed": search.base.first_seed + search.base.seeds, "seeds": seeds}
-    shapes: dict[Config, list[tuple[int, Config]]] = {}
+    programs: dict[Any, list[tuple[int, Config]]] = {}
     for trial in best:
         config = replace(search.config(trial.params), **fresh)
         if trial.number not in known:
-            shapes.setdefault(shape_of(config), []).append((trial.number, config))
-    for alike in shapes.values():
+            programs.setdefault(program_of(config), []).append((trial.number, config))
+    for alike in programs.values():
         numbers, configs = zip(*alike, strict=True)
         values = _train(configs, lambda *_: False, asked)
         if values is None:

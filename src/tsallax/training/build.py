@@ -80,10 +80,12 @@ def make_run(
         config: the configuration.
         network: a user's own `(init, apply)` pair; by default the configuration's network.
         devices: number of devices of this host, which share the cells of a compiled run.
-        beside: configurations that differ only in numbers, whose cells follow in the same program.
+        beside: configurations with the same `program_of`, whose cells follow in the same program.
         env: a user's own environment (`envs.own`); by default the configuration's.
     """
     envs.check_own(config.env, env)
+    if any(program_of(one) != program_of(config) for one in beside):
+        raise ValueError("configurations side by side must have one shape, duration and warm-up")
     each = [(one, make_cells(one)) for one in (config, *beside)]
     cells = [cell for _, own in each for cell in own]
     hp = jax.tree.map(lambda *x: jnp.concatenate(x), *(stack_hparams(*one) for one in each))
@@ -181,6 +183,11 @@ def shape_of(config: Config) -> Config:
     own["max_grad_norm"] = (1.0 if clips_gradient(config) else math.inf,)
     own |= {"tau": None} if config.tau is None else {}
     return replace(config, **{**dict.fromkeys(NUMBERS, ()), **own})
+
+
+def program_of(config: Config) -> tuple[Config, int, int]:
+    """The properties that all cells of one program share: its shape, duration and warm-up."""
+    return shape_of(config), config.steps, config.warmup or 0
 
 
 def make_cells(config: Config) -> list[Cell]:
