@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ import pytest
 from support.faults import processes
 
 pytest.importorskip("optuna")
+
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import create_trial
 
 from tsallax import cli
 from tsallax.experiments import tune
@@ -23,6 +27,7 @@ from tsallax.training.build import make_run
 from tsallax.training.config import Config
 from tsallax.training.driver import Silent, periods
 from tsallax.training.options import Choices, Range
+from tsallax.training.presets import with_preset_file
 from tsallax.training.resolve import resolve
 
 SHAPE = Config(
@@ -137,6 +142,39 @@ def test_a_space_of_ones_own(tmp_path):
     path.write_text("hidden = {choices = [[8]]}")
     with pytest.raises(ValueError, match="hidden is given and searched"):
         make_search(SHAPE, (), path)
+
+
+CARTPOLE = Config("CartPole-v1")
+PRESETS = [  # given, start, options that are searched, values of a trial
+    (CARTPOLE, (), None, {"beta": 0.2}),
+    # Whether alpha is adapted depends on whether it is given, and a preset gives it.
+    (Config("Pendulum-v1"), (), None, {"alpha": 0.1}),
+    # What the search starts from, and does not change.
+    (CARTPOLE, ("beta=0.9",), "gamma = {low = 0.9, high = 0.99}", {"gamma": 0.95}),
+    # An optimiser has its own epsilon, and a batch its own warm-up.
+    (CARTPOLE, (), 'optimiser = {choices = ["adam", "rmsprop"]}', {"optimiser": "rmsprop"}),
+    (dataclasses.replace(CARTPOLE, preset="paper"), (), "batch = {choices = [32]}", {"batch": 32}),
+    # A preset of one's own is not there when the new one is read.
+    (dataclasses.replace(CARTPOLE, preset="own.toml"), (), None, {"beta": 0.2}),
+]
+
+
+@pytest.mark.parametrize(("given", "start", "space", "values"), PRESETS)
+def test_the_preset_is_the_trial(given, start, space, values, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text("hidden = [16]\nmax_grad_norm = 3.0\ntime_limit = 100\n")
+    if space:
+        Path("space.toml").write_text(space)
+    search = make_search(given, start, Path("space.toml") if space else None)
+    trial = create_trial(value=1.0, params=search.start() | values, distributions={
+        name: CategoricalDistribution((x,)) for name, x in (search.start() | values).items()
+    })  # fmt: skip
+    Path("best.toml").write_text(tune.preset_text(search, trial, given, "a note"))
+    found = resolve(with_preset_file(Config(given.env, preset="best.toml")))
+    evaluated = {"eval_every": 0, "eval_episodes": 1}
+    assert dataclasses.replace(found, **evaluated) == dataclasses.replace(
+        search.config(trial.params), **evaluated
+    )
 
 
 def test_the_luckiest_trial_is_not_chosen(tmp_path, monkeypatch):

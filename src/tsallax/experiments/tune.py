@@ -21,15 +21,17 @@ from tsallax.experiments.tune_space import Search, Space, as_field
 from tsallax.storage.files import Directory
 from tsallax.storage.run_folder import plain
 from tsallax.training.build import Run, check_memory, make_run, program_of
-from tsallax.training.config import Config, to_json
+from tsallax.training.config import FIELDS, Config, in_effect, to_json
 from tsallax.training.driver import Silent, periods
 from tsallax.training.final import SHARE
 from tsallax.training.initial import take_initial
 from tsallax.training.options import Choices, Range
 from tsallax.training.presets import OPEN
+from tsallax.training.resolve import resolve
 
 PRESET = "best.toml"
 RANDOM = 8  # number of random trials before the sampler uses a model
+PRESENT = ("algorithm", "network", "environment")  # groups of options that make a trial what it is
 CONFIRMED = "confirmed"  # the study's attribute for confirmations
 Asked = Callable[[], bool]
 
@@ -251,12 +253,23 @@ def confirmed(study: optuna.Study, seeds: int) -> list[Confirmed]:
 
 
 def preset_text(search: Search, trial: FrozenTrial, given: Config, note: str) -> str:
-    """The options of a trial as a preset file: a flat table in TOML."""
+    """The options of a trial as a preset file: a flat table in TOML.
+
+    It has the options that were given or searched, and those that would not follow from these: the
+    values that the search started from, and defaults that depend on whether an option is given.
+    """
     names = [n for n in OPEN if n != "preset"]
     kept = {n: getattr(given, n) for n in names if getattr(given, n) is not None}
     base = {n: getattr(search.base, n) for n in ("algo", "preset", "learner", "steps")}
     searched = {name: as_field(name, x) for name, x in trial.params.items()}
-    lines = [f"{name} = {_toml(value)}" for name, value in {**base, **kept, **searched}.items()]
+    table: dict[str, Any] = {**base, **kept, **searched}
+    wanted, found = search.config(trial.params), resolve(Config(search.base.env, **table))
+    table |= {
+        n: in_effect(wanted, n)
+        for n in names
+        if FIELDS[n].metadata["group"] in PRESENT and getattr(wanted, n) != getattr(found, n)
+    }
+    lines = [f"{name} = {_toml(value)}" for name, value in table.items()]
     return f"# {search.base.algo} on {search.base.env}: {note}\n" + "\n".join(lines) + "\n"
 
 
