@@ -10,13 +10,18 @@ def run() -> None:
     from tsallax import envs
     from tsallax.envs.atari import GAMES
     from tsallax.operators import ACTOR_CRITICS, ALGORITHMS
-    from tsallax.training.actor_settings import ACTOR_CRITIC, ACTOR_CRITIC_ENVS
+    from tsallax.training.actor_settings import (
+        ACTOR_CRITIC,
+        ACTOR_CRITIC_ENVS,
+        DISCRETE_ACTOR,
+        DISCRETE_VECTORS,
+    )
     from tsallax.training.presets import CHOICES, PRESETS
-    from tsallax.training.tuned import TUNED
+    from tsallax.training.tuned import GENERAL, PARALLEL, TUNED
 
     console = Console()
     table = Table(title="algorithms", title_justify="left", box=None, header_style="dim")
-    for name in ("name", "target", "source", "starts from"):
+    for name in ("name", "target", "source", "own defaults"):
         table.add_column(name, overflow="fold")
     for row in (*ALGORITHMS.values(), *ACTOR_CRITICS.values()):
         numbers = ", ".join(f"{name} {value:g}" for name, value in row.defaults.items())
@@ -33,14 +38,20 @@ def run() -> None:
     choices = {
         f"{name}, {preset}": own for name, by in CHOICES.items() for preset, own in by.items()
     }
-    tuned = {f"{env}, {learner}": own for env, by in TUNED.items() for learner, own in by.items()}
-    actors = {"any, actor-critic": ACTOR_CRITIC}
+    kinds = {"gym": "any vectors", "minatar": "MinAtar", "atari": "Atari, any images"}
+    tuned = {f"{kinds[d]}, parallel": GENERAL[d]["parallel"] | PARALLEL[d] for d in kinds}
+    tuned |= {f"{env}, {learner}": own for env, by in TUNED.items() for learner, own in by.items()}
+    actors = {
+        "any discrete actions, actor-critic": DISCRETE_ACTOR,
+        "the same with vectors": DISCRETE_VECTORS,
+        "any continuous actions, actor-critic": ACTOR_CRITIC,
+    }
     actors |= {f"{env}, actor-critic": own for env, own in ACTOR_CRITIC_ENVS.items()}
     groups = {"tuned settings": tuned | actors, "the paper's tables": PRESETS, "choices": choices}
     for title, group in groups.items():
         console.print(f"\n{title}")
         for name, fields in group.items():
-            words = ", ".join(f"{k} {_short(v)}" for k, v in fields.items())
+            words = ", ".join(f"{k.rstrip('_')} {_short(v)}" for k, v in fields.items())
             console.print(f"  {name}: {words}", highlight=False)
 
 

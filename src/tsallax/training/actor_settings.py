@@ -59,8 +59,8 @@ DISCRETE_ACTOR: dict[str, Any] = {
     "target_entropy": (0.3,),
     "automatic_alpha": False,
 }
-# Overrides for vector observations, found on CartPole.
-_VECTORS: dict[str, Any] = {
+# Overrides for vector observations with the preset `tuned`, found on CartPole.
+DISCRETE_VECTORS: dict[str, Any] = {
     "hidden": (64, 64),
     "batch": 64,
     "train_period": 1,
@@ -98,7 +98,7 @@ def continuous_defaults(config: Config) -> dict[str, Any]:
 def discrete_defaults(value_agent: dict[str, Any], row: "ActorCritic") -> dict[str, Any]:
     """The defaults for discrete actions: a value agent's, and those of the actor."""
     vectors = value_agent["preset"] == "tuned" and value_agent["network"] == "mlp"
-    best = _VECTORS if vectors else {}
+    best = DISCRETE_VECTORS if vectors else {}
     return value_agent | DISCRETE_ACTOR | best | {"actor": row.actor}
 
 
