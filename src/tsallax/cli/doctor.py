@@ -12,16 +12,20 @@ from rich.text import Text
 
 from tsallax import _jaxlib
 
-PACKAGES = ("jax", "jaxlib", "numpy", "optax", "jaxtyping", "matplotlib", "rich", "tyro")
+PACKAGES = (
+    "jax", "jaxlib", "numpy", "optax", "jaxtyping", "gymnasium", "matplotlib", "pillow", "rich",
+    "tyro",
+)  # fmt: skip
 EXTRAS = {  # purpose: the distributions, any one of which is enough
-    "Gymnasium environments": ("gymnasium",),
     "LunarLander": ("box2d", "box2d-py"),
     "Atari": ("ale-py",),
+    "MuJoCo": ("mujoco",),
     "clusters": ("ray",),
     "TensorBoard logs": ("tensorboardX",),
     "Weights & Biases logs": ("wandb",),
     "videos": ("imageio",),
     "export to ONNX": ("onnxruntime",),
+    "`tsallax tune`": ("optuna",),
     "push and pull": ("huggingface_hub",),
     "tests of the report page": ("playwright",),
 }
