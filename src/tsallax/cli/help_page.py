@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import difflib
 import inspect
 import re
 import textwrap
@@ -77,6 +78,10 @@ def _option(parameter: inspect.Parameter, kind: Any, marks: Any, about: str) -> 
     return Option(f"{', '.join(flags).replace('_', '-')} {metavar}".rstrip(), about)
 
 
+def _likeness(flag: str, typed: str) -> float:
+    return difflib.SequenceMatcher(None, flag, typed).ratio()
+
+
 def refusal(name: str, boxed: str) -> str:
     """`tyro`'s error message for an invalid command line, in one line."""
     parts: list[list[str]] = [[]]
@@ -91,7 +96,10 @@ def refusal(name: str, boxed: str) -> str:
     first = " ".join(parts[0] if parts else boxed.split())  # another tyro may draw other frames
     said = re.sub(r"^Error parsing |(?<=^Missing) from.*?(?=:)| \(required\)", "", first)
     near = [x for part in parts if part and part[0].startswith("Perhaps you meant") for x in part]
-    flags = [line.split()[0].rstrip(",") for line in near if line.startswith("--")]
+    typed = next(iter(re.findall(r"--[\w-]+", first)), "")
+    names = [re.findall(r"--[\w-]+", line) for line in near if line.startswith("--")]
+    flags = [max(found, key=lambda flag: _likeness(flag, typed)) for found in names]
+    flags.sort(key=lambda flag: -_likeness(flag, typed))
     hint = f"; perhaps you meant {' or '.join(flags)}" if flags else ""
     said = said[:1].lower() + said[1:].rstrip(".")
     return f"tsallax {name}: {said}{hint}. Options: tsallax {name} --help"

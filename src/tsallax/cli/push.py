@@ -19,13 +19,13 @@ def run(
 ) -> int:
     """Upload a run to the Hugging Face Hub: configuration, metrics, weights, curves, video.
 
-    A page is written for it: scores, settings, how to load it. run.json, which has the command line
-    of the run, goes as it is; checkpoints and logs stay here.
+    The model card is generated: scores, settings, how to load the run. run.json is uploaded
+    unchanged, with the command line of the run; checkpoints and logs are not uploaded.
 
     Args:
         folder: a finished run's folder.
-        repo: USER/NAME; made if it is not there.
-        private: if it is made, make it visible only to you.
+        repo: USER/NAME, which is created if it does not exist.
+        private: make a new repository visible only to you.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     from tsallax.report.card import model_card
