@@ -120,7 +120,7 @@ def test_a_file_may_stand_on_the_paper(tmp_path):
     ("text", "message"),
     [
         ("betta = 1", "no option 'betta'; did you mean 'beta'"),
-        ("seeds = 3", "no option 'seeds'; it is not a preset's to say"),
+        ("seeds = 3", "no option 'seeds'; a preset cannot set it"),
         ("algo = 'dqm'", "unknown algorithm 'dqm'; did you mean 'dqn'"),
         ("beta = 'high'", "beta must be a number or several, not 'high'"),
         ("beta = ", "Invalid value"),

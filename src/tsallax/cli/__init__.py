@@ -28,28 +28,34 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "train": Command("tsallax.cli.train", "train one algorithm: seeds x numbers as one program"),
-    "watch": Command("tsallax.cli.watch", "show a run of another process"),
-    "evaluate": Command("tsallax.cli.evaluate", "whole episodes of a trained run"),
-    "play": Command("tsallax.cli.play", "a video of a trained agent, its policy beside it"),
-    "agents": Command("tsallax.cli.agents", "the trained agents that come with it"),
-    "export": Command("tsallax.cli.export", "a trained policy as an ONNX file"),
-    "reproduce": Command("tsallax.cli.reproduce", "the paper's figures and our own studies"),
-    "sweep": Command("tsallax.cli.sweep", "a study of your own: environments x algorithms x ..."),
-    "tune": Command("tsallax.cli.tune", "search for settings that work on an environment"),
-    "claims": Command("tsallax.cli.claims", "the paper's claims C1 to C14, a verdict on each"),
-    "report": Command("tsallax.cli.report", "runs and results as one HTML page"),
-    "push": Command("tsallax.cli.push", "a run to the Hugging Face Hub, with a page of its own"),
-    "pull": Command("tsallax.cli.pull", "a run from the Hugging Face Hub"),
+    "train": Command("tsallax.cli.train", "train an agent: all seeds and settings as one program"),
+    "watch": Command("tsallax.cli.watch", "show a run in another process"),
+    "evaluate": Command(
+        "tsallax.cli.evaluate", "play whole episodes with a trained agent: its returns"
+    ),
+    "play": Command("tsallax.cli.play", "make a video of a trained agent and its policy"),
+    "agents": Command("tsallax.cli.agents", "list the trained agents that come with tsallax"),
+    "export": Command("tsallax.cli.export", "write a trained policy as an ONNX file"),
+    "reproduce": Command(
+        "tsallax.cli.reproduce", "run the studies: the paper's figures and others"
+    ),
+    "sweep": Command("tsallax.cli.sweep", "run your own study: environments x algorithms x ..."),
+    "tune": Command("tsallax.cli.tune", "search for hyper-parameters that work on an environment"),
+    "claims": Command("tsallax.cli.claims", "judge the paper's claims C1 to C14 by the results"),
+    "report": Command("tsallax.cli.report", "write runs and results as one HTML page"),
+    "push": Command("tsallax.cli.push", "upload a run to the Hugging Face Hub, with a model card"),
+    "pull": Command("tsallax.cli.pull", "download a run from the Hugging Face Hub"),
     "explore": Command(
-        "tsallax.cli.explore", "a page to play with policies and action gaps", guarded=False
+        "tsallax.cli.explore",
+        "write an interactive page about policies and action gaps",
+        guarded=False,
     ),
     "list": Command(
-        "tsallax.cli.listing", "algorithms with their equations, environments, presets"
+        "tsallax.cli.listing", "list the algorithms with their equations, environments, presets"
     ),
-    "bench": Command("tsallax.cli.bench", "the compiled loop against this machine's matmul rate"),
+    "bench": Command("tsallax.cli.bench", "measure the compiled loop against matrix products"),
     "doctor": Command(
-        "tsallax.cli.doctor", "check the versions, the compiler and the extras here", guarded=False
+        "tsallax.cli.doctor", "check the versions, the compiler and the extras", guarded=False
     ),
 }
 

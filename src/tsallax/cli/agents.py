@@ -6,12 +6,15 @@ from rich.table import Table
 from tsallax.cli.common import unmarked
 
 BELOW = """
-The score: mean return and standard error of 100 episodes by pi, which neither
-training nor the choice among the seeds had seen.
+The score is the mean return of 100 episodes, with its standard error. Actions are
+sampled from pi. The episodes were used neither for training nor for choosing
+among the seeds.
 
-  tsallax play --agent NAME       a video; evaluate and export take --agent, too
-  tsallax train NAME --init-from agent:NAME       a new run from its weights
-  tsallax.load_agent("NAME")      in Python"""
+  tsallax play --agent NAME                    make a video
+  tsallax evaluate --agent NAME                play episodes, print returns
+  tsallax export --agent NAME                  write an ONNX file
+  tsallax train NAME --init-from agent:NAME    start a run from its weights
+  tsallax.load_agent("NAME")                   load it in Python"""
 
 
 def run() -> None:

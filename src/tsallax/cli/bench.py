@@ -19,10 +19,12 @@ STEPS = 1_000_000  # in the configuration; only a few target periods are run
 
 
 def run(rounds: int = 3) -> None:
-    """Measure the loop against the machine's own matmul rate, buffers and seeds against each other.
+    """Measure the compiled loop against this machine's matrix products, and its scaling.
+
+    The scaling is that with the size of the buffer and with the number of seeds.
 
     Args:
-        rounds: repetitions, interleaved; the best of each counts.
+        rounds: number of interleaved repetitions, of which the fastest counts.
     """
     gym = resolve(Config("CartPole-v1", preset="paper", steps=STEPS))
     small, large = (dataclasses.replace(gym, buffer=n) for n in (10_000, 1_000_000))

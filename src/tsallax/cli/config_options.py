@@ -13,7 +13,7 @@ from tsallax.training.tuned import GENERAL, PARALLEL
 
 GROUPS = {
     "common": "What to train, and for how long.",
-    "algorithm": "Numbers of the equations, of which several values make a grid, and the schedule.",
+    "algorithm": "Hyper-parameters, of which several values make a grid; learner and schedule.",
     "network": "The network and its head.",
     "environment": "The environment and its own options.",
     "saving": "Evaluations and checkpoints.",

@@ -45,7 +45,7 @@ def run(
     agent: str = "",
     env: str = "",
 ) -> int:
-    """Write a video of a trained agent: its picture next to pi, with the actions that pi rules out.
+    """Write a video of a trained agent: the environment, and pi with the actions that it rules out.
 
     Args:
         folder: a run's folder.
@@ -55,9 +55,9 @@ def run(
         seed: seed of the episodes.
         greedy: act by argmax Q instead of a sample of pi.
         best: use the weights with the best evaluation during training, not the last ones.
-        steps: most steps per episode.
+        steps: maximum number of steps per episode.
         fps: steps per second; if not given, it depends on the environment.
-        terminal: show a MinAtar game here, and write no video.
+        terminal: show a MinAtar game in the terminal, and write no video.
         agent: a trained agent that ships with tsallax, instead of RUN; see `tsallax agents`.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """

@@ -17,7 +17,7 @@ def run(
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("report.html"),
     no_clips: bool = False,
 ) -> None:
-    """Write a page of runs: curves, scores, comparisons, claims, configurations, clips.
+    """Write a page of runs: curves, scores, comparisons, claims, configurations, videos.
 
     The page is one file that makes no requests. It lists what is damaged or unfinished.
 

@@ -32,7 +32,7 @@ class Where:
     Args:
         executor: one pinned process per core, or Ray tasks.
         workers: jobs at a time; 0 for one per core.
-        width: runs side by side in one program: 1 is fastest on a CPU, a GPU wants many.
+        width: runs side by side in one program. 1 is fastest on a CPU; use many on a GPU.
         address: address of a Ray cluster; by default one started here.
         gpus: GPUs per Ray task.
         draw_only: run nothing; make tables and pictures of finished runs.

@@ -23,7 +23,7 @@ Train an agent: every seed and every combination of numbers side by side.
 
   tsallax train CartPole-v1 --stop-at 475           until it is solved
   tsallax train CartPole-v1 --q 1.5 2 3 --seeds 5   15 agents in one program
-  tsallax train --resume runs/RUN                   from its last checkpoint on
+  tsallax train --resume runs/RUN                   from its last checkpoint
 
   ENV             an environment: see `tsallax list`, or any of Gymnasium's
   --algo NAME     see `tsallax list` (default: tal, continuous actions: tal-ac)
@@ -31,12 +31,12 @@ Train an agent: every seed and every combination of numbers side by side.
   --seeds N       how many, trained side by side (default: 1)
   --steps N       environment steps of each seed (default: by the environment)
   --stop-at R     end when each seed has reached this return in an evaluation
-  --preset NAME   tuned, which works best, or paper, its tables (default: tuned)
+  --preset NAME   tuned by experiment, or the paper's tables (default: tuned)
   --out PATH      the run's folder (default: runs/ENV-ALGO-TIME)
-  --resume RUN    continue a run that was stopped; extend one with more --steps
+  --resume RUN    resume a run that was stopped; extend one with more --steps
   --log NAME ...  live logs as well: tensorboard, wandb
 
-Several values of a number make a grid. All options: tsallax train --help-all"""
+Several values of an option make a grid. All options: tsallax train --help-all"""
 
 
 def run(
@@ -54,8 +54,8 @@ def run(
         resume: A folder whose run continues from its last checkpoint, with its own configuration,
             or is extended to more --steps; ENV is needed only if it is `package:Name`, to allow
             that import.
-        devices: Number of devices of this host, which share the seeds and numbers.
-        log: Where to write live logs as well.
+        devices: Number of devices of this host among which the runs are divided.
+        log: Write live logs as well, for TensorBoard or Weights & Biases.
     """
     from tsallax._jaxlib import use_cache
     from tsallax.storage.files import Directory

@@ -24,24 +24,24 @@ SHOWN = 5  # number of best trials shown
 HELP = """\
 usage: tsallax tune ENV [OPTIONS]
 
-Search for settings that work on an environment. Options that are given are
-fixed; the others that have a range are searched. The best are trained again
-with other seeds, and what is best then becomes a preset for `tsallax train`.
+Search for hyper-parameters that work on an environment. Options that are given
+are fixed; the others that have a range are searched. The best few are trained
+again with new seeds, and the best of these is a preset for `tsallax train`.
 
   tsallax tune CartPole-v1                          40 trials, 8 side by side
   tsallax tune CartPole-v1 --trials 200 --q 2       more of them, at q = 2
   tsallax train CartPole-v1 --preset tunes/CartPole-v1-tal/best.toml
 
   ENV             an environment: see `tsallax list`
-  --algo NAME     the algorithm: see `tsallax list` (default: tal)
-  --trials N      settings to try in all; the same command goes on (default: 40)
+  --algo NAME     see `tsallax list` (default: tal, continuous actions: tal-ac)
+  --trials N      total number of trials; run again to continue (default: 40)
   --seeds N       seeds of each trial (default: 4)
-  --steps N       environment steps of each (default: by the environment)
+  --steps N       environment steps of each seed (default: by the environment)
   --confirm N     how many of the best are trained again (default: 4)
   --space FILE    a TOML file of the options to search and their ranges
   --out PATH      the folder of the search (default: tunes/ENV-ALGO)
 
-All options, also those that are fixed: tsallax tune --help-all"""
+All options, with those of `tsallax train`: tsallax tune --help-all"""
 
 
 def run(
@@ -55,22 +55,22 @@ def run(
     space: Annotated[Path | None, NOT_GIVEN] = None,
     shapes: bool = False,
 ) -> int:
-    """Search for settings: several trials, each with all its seeds, as one program after another.
+    """Search for hyper-parameters: several trials, each with all its seeds, train side by side.
 
     Options that are given are fixed; the others that have a range are searched, starting from the
-    values that `tsallax train` would use. The best settings are trained again with other seeds, and
-    the one that is best then becomes a preset. The same command again continues the search.
+    values that `tsallax train` would use. The best trials are trained again with new seeds, and the
+    best of these becomes a preset. The same command again continues the search.
 
     Args:
         options: The fields of a configuration, in groups.
         out: The folder of the search; tunes/ENV-ALGO if not given.
-        trials: Number of settings that are tried.
-        width: Number of settings that are tried at a time.
-        confirm: Number of the best settings that are confirmed with other seeds; 0 for none.
-        confirm_seeds: Number of these seeds.
+        trials: Total number of trials.
+        width: Number of trials side by side in one program.
+        confirm: Number of the best trials that are trained again with new seeds; 0 for none.
+        confirm_seeds: Number of new seeds for each of them.
         start: Values to start from, such as beta=0.9, instead of the preset's.
-        space: A TOML file of the options to search and their ranges, instead of the usual ones.
-        shapes: Search shapes as well, such as the widths of the network; each is compiled.
+        space: A TOML file of the options to search and their ranges, instead of the default ones.
+        shapes: Search shapes as well, such as the widths of the network. Each shape is compiled.
     """
     check_counts(trials=trials, width=width, confirm_seeds=confirm_seeds)
     if confirm < 0:

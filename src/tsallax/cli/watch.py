@@ -24,12 +24,12 @@ def run(
     once: bool = False,
     env: str = "",
 ) -> None:
-    """Show how a run in another process is going, until it ends or Ctrl-C.
+    """Show the progress of a run in another process, until it ends or Ctrl-C.
 
     Args:
         path: a run's folder.
-        every: seconds between two looks at the folder.
-        once: look once, then exit.
+        every: seconds between updates of the display.
+        once: show the present state of the run, then exit.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
     config = read_run(path, env)[0]

@@ -35,7 +35,10 @@ def agent_of(
     kind, masks = agent_kind(config), allowed_at(observation) is not None
     observation = bare(observation)
     if masks and kind != "value agent":
-        raise ValueError(f"{config.env} rules actions out, which {config.algo} cannot: take tal")
+        raise ValueError(
+            f"{config.env} has actions that are not always allowed, which {config.algo} does not "
+            "support: use a value algorithm, such as tal"
+        )
     if kind == "continuous actor":
         return continuous_actor(config, observation, num_actions, network), ()
     network = network or _named_network(config, observation.shape, num_actions)

@@ -47,10 +47,10 @@ class Config:
         "paper's table for the environment (paper) or the one named (gym, minatar, atari: tables 1 "
         "to 3), or a TOML file of options.")
     learner: Literal["replay", "parallel"] = option(
-        "common", "Algorithm 1 with a replay, or many environments at once without one.")
+        "common", "Algorithm 1 with a replay, or many environments side by side without one.")
     choices: Literal["paper", "sb3", "zoo"] = option(
-        "common", "What the paper does not say, for its preset: as it prints its loss (paper), as "
-        "its base libraries did (sb3), or as rl-zoo's settings (zoo).")
+        "common", "What the paper leaves open: its loss as it is printed (paper), the settings of "
+        "its base libraries (sb3), or those of rl-zoo (zoo).")
     tag: str = option("common", "Free text, kept with the run.", "")
 
     policy: Policy = option("algorithm", "How the Tsallis policy is computed: exactly for every "
@@ -71,25 +71,25 @@ class Config:
     clip: Numbers = number("Lower bound of the weighted log-policy.",
                            ("0 or less", lambda x: x <= 0))
     delta: Numbers = number("Added to pi under a logarithm.", NOT_NEGATIVE)
-    clip_ratio: Numbers | None = number("Clipped AL: the bonus is for actions whose value above "
-                                        "the floor is at least this share of the best one's (c).",
+    clip_ratio: Numbers | None = number("Clipped AL: an action gets a bonus if its value above the "
+                                        "floor is at least this share of the best action's (c).",
                                         ("at most 1", lambda x: x <= 1))
     value_floor: Numbers | None = number("Clipped AL: a lower bound of the action values.",
                                          ("below infinity", lambda x: x < math.inf))
     learning_rate: Numbers = number("Step size of the optimiser.", POSITIVE, aliases=("--lr",),
                                     tune=Range(1e-5, 1e-2, log=True))
-    max_grad_norm: Numbers = number("The norm of the gradient is clipped to this.",
+    max_grad_norm: Numbers = number("Maximum norm of the gradient.",
                                     ("positive", lambda x: x > 0))
-    epsilon: Numbers = number("Share of uniformly random actions at the start.", SHARE)
-    epsilon_end: Numbers = number("Share of random actions after the decay.", SHARE,
+    epsilon: Numbers = number("Probability of a uniformly random action at the start.", SHARE)
+    epsilon_end: Numbers = number("The same probability after the decay.", SHARE,
                                   tune=Range(0.01, 0.1))
     lambda_: Numbers = number("Parallel: lambda of the returns, 0 for one step.", SHARE,
                               tune=Range(0.0, 1.0))
-    reward_scale: Numbers = number("Parallel: factor on the rewards that the learner sees.",
+    reward_scale: Numbers = number("Parallel: factor of the rewards for the learner.",
                                    POSITIVE)
     learning_rate_end: Numbers = number("Parallel: step size at the end, reached linearly.",
                                         NOT_NEGATIVE, aliases=("--lr-end",))
-    epsilon_fraction: float = option("algorithm", "Length of the decay, as a share of the steps.",
+    epsilon_fraction: float = option("algorithm", "Length of epsilon's decay, as a share of a run.",
                                      rule=("in (0, 1]", lambda x: 0 < x <= 1),
                                      tune=Range(0.05, 0.6))
     schedule_steps: int | None = option(
@@ -97,20 +97,22 @@ class Config:
         "both keep their end values after that. All steps if not given.", rule=AT_LEAST_ONE)
     optimiser: Literal["adam", "radam", "rmsprop"] = option("algorithm", "Optimiser.")
     optimiser_eps: float = option(
-        "algorithm", "Added to the root of the second moment.", rule=NOT_NEGATIVE)
+        "algorithm", "Epsilon of the optimiser, added to the root of the second moment.",
+        rule=NOT_NEGATIVE)
     loss: Literal["squared", "huber"] = option("algorithm", "Loss of a scalar head.")
     double: bool = option(
-        "algorithm", "The policy at s' is the online network's, its value the target network's.")
-    n_step: int = option("algorithm", "Transitions in a row that make a target.", rule=AT_LEAST_ONE)
+        "algorithm", "Compute the policy at s' from the online network and its value from the "
+        "target network.")
+    n_step: int = option("algorithm", "Transitions per target (n-step returns).", rule=AT_LEAST_ONE)
     prioritised: bool = option(
-        "algorithm", "Draw transitions in proportion to their last errors, not uniformly.",
+        "algorithm", "Sample transitions in proportion to their last errors, not uniformly.",
         aliases=("--prioritized",))
     priority_exponent: Numbers = number(
         "Prioritised: exponent of the errors; 0 is uniform, 0.6 if not given.", SHARE,
         tune=Range(0.2, 1.0))
     importance_exponent: Numbers = number(
-        "Prioritised: exponent of the weights that correct for it at the start, linearly to 1 at "
-        "the end; 0.4 if not given.", SHARE, tune=Range(0.0, 1.0))
+        "Prioritised: exponent of the importance weights at the start, linear to 1 at the end; 0.4 "
+        "if not given.", SHARE, tune=Range(0.0, 1.0))
     acting: Literal["pi", "argmax"] = option(
         "algorithm", "Epsilon-greedy over pi, or over argmax Q."
     )
@@ -121,43 +123,47 @@ class Config:
                                rule=AT_LEAST_ONE)
     updates: int = option("algorithm", "Updates per train period.", rule=AT_LEAST_ONE)
     target_period: int = option("algorithm", "Environment steps between copies of the target "
-                                "network (I); 1000 on CartPole.", rule=AT_LEAST_ONE)
+                                "network (I), and between rows of the metrics. The paper has 1000 "
+                                "for CartPole.", rule=AT_LEAST_ONE)
     warmup: int = option("algorithm", "Environment steps before the first update (at least a "
                          "batch).", rule=NOT_NEGATIVE)
     random_warmup: bool = option("algorithm", "Uniformly random actions until the first update.")
     clip_rewards: bool = option("algorithm", "Clip rewards to [-1, 1] for the learner; returns are "
                                 "reported as they are.")
-    sal_draw: Literal["update", "sample"] = option("algorithm", "How often SAL draws its beta.")
+    sal_draw: Literal["update", "sample"] = option(
+        "algorithm", "When SAL draws its weight b: once per update, or for each transition of the "
+        "batch.")
 
     num_envs: int = option("algorithm", "Parallel: environments per seed.", rule=AT_LEAST_ONE,
                            tune=Choices((8, 16, 32)))
-    rollout: int = option("algorithm", "Parallel: steps of each environment between rounds of "
-                          "learning.", rule=AT_LEAST_ONE, tune=Choices((16, 32, 64)))
+    rollout: int = option("algorithm", "Parallel: steps of each environment per rollout.",
+                          rule=AT_LEAST_ONE, tune=Choices((16, 32, 64)))
     epochs: int = option("algorithm", "Parallel: passes over a rollout.", rule=AT_LEAST_ONE)
     minibatches: int = option("algorithm", "Parallel: updates per pass.", rule=AT_LEAST_ONE)
-    frozen_bonus: bool = option("algorithm", "Parallel: the bonus by a frozen copy of the network.")
+    frozen_bonus: bool = option("algorithm", "Parallel: take the bonus from a frozen copy.")
 
     clip_above: Numbers = number("Actor-critic: upper bound of the bonus before beta.",
                                  ("0 or more", lambda x: x >= 0))
     tau: Numbers = number(
-        "Share of the network that the target network takes at each update, in the place of a copy "
-        "every target period; of actor-critics, of the critics.", SHARE, aliases=("--polyak",),
-        tune=Range(1e-3, 0.1, log=True))
+        "Fraction by which the target network moves towards the network at each update, instead of "
+        "a copy every target period; for actor-critics, the target critics.", SHARE,
+        aliases=("--polyak",), tune=Range(1e-3, 0.1, log=True))
     target_entropy: Numbers = number(
-        "Actor-critic: Shannon entropy per dimension of the Gaussian at whose width an automatic "
-        "alpha aims; of discrete actions, as a share of the largest.", ("finite", math.isfinite))
-    automatic_alpha: bool = option("algorithm", "Actor-critic: alpha follows the target entropy, "
-                                   "from 1 on; True unless alpha is given or actions are discrete.")
+        "Actor-critic: target of an automatic alpha: the Shannon entropy per dimension of a "
+        "Gaussian of the wanted width or, for discrete actions, a share of the maximum.",
+        ("finite", math.isfinite))
+    automatic_alpha: bool = option("algorithm", "Actor-critic: adjust alpha to the target entropy. "
+                                   "True for continuous actions if alpha is not given.")
     density: Literal["gaussian", "q-gaussian"] = option(
-        "algorithm", "Actor-critic: the policy before its squash; a q-Gaussian has a bounded "
-        "support for q > 1.")
-    baseline_actions: int = option("algorithm", "Actor-critic: actions drawn for the mean that an "
-                                   "advantage is taken from.", rule=AT_LEAST_ONE)
+        "algorithm", "Actor-critic: density of the policy before the tanh; a q-Gaussian has a "
+        "bounded support for q > 1.")
+    baseline_actions: int = option("algorithm", "Actor-critic: number of sampled actions in the "
+                                   "baseline of the advantage.", rule=AT_LEAST_ONE)
     actor: Literal["fenchel-young", "objective", "exact"] = option(
-        "algorithm", "Actor-critic, discrete actions: the loss of the policy network, or no such "
-        "network but the exact policy of the critics.")
+        "algorithm", "Actor-critic, discrete actions: the loss of the policy network; `exact` has "
+        "no such network, but the exact policy of the critics.")
 
-    network: Network = option("network", "Network; `own` is given in Python.")
+    network: Network = option("network", "Network; `own` is one that is given in Python.")
     hidden: tuple[int, ...] = option("network", "Widths of the fully connected layers.",
                                      tune=Choices(((64, 64), (128, 128), (256, 256))))
     head: Literal["scalar", "quantile"] = option(
@@ -165,13 +171,13 @@ class Config:
     )
     quantiles: int = option("network", "Quantiles of a quantile head.", 200, AT_LEAST_ONE)
     layer_norm: bool = option("network", "Layer normalisation before each ReLU.")
-    dueling: bool = option("network", "A head of a value and advantages: V + A - mean A.",
+    dueling: bool = option("network", "A duelling head: V + A - mean A.",
                            aliases=("--duelling",))
 
     loop: Literal["compiled", "host"] = option(
-        "environment", "Where the environment lives; compiled wherever it can be.")
-    stack: int = option("environment", "Frames that make an observation, on the host; 0 is a frame "
-                        "as it is.", rule=NOT_NEGATIVE)
+        "environment", "Whether the environment is compiled with the learner; if it can be.")
+    stack: int = option("environment", "Frames per observation, on the host; 0 for no stacking.",
+                        rule=NOT_NEGATIVE)
     env_timeout: float = option("environment", "Seconds a host environment may take for a step; 0 "
                                 "for no limit.", 0.0, NOT_NEGATIVE)
     one_hot: bool | None = option("environment", "Gymnasium: discrete observations as one-hot "
@@ -181,31 +187,31 @@ class Config:
     ramping: bool | None = option("environment", "MinAtar: growing difficulty (True).")
     minimal_actions: bool | None = option(
         "environment", "MinAtar: only the actions that do something (False).")
-    time_limit: int | None = option("environment", "Steps of an episode at most; the environment's "
-                                    "own if not given.", rule=AT_LEAST_ONE)
-    noop_max: int | None = option("environment", "Atari: idle steps at the start, at most (30).",
+    time_limit: int | None = option("environment", "Maximum number of steps per episode; the "
+                                    "environment's own if not given.", rule=AT_LEAST_ONE)
+    noop_max: int | None = option("environment", "Atari: most no-op steps at the start (30).",
                                   rule=NOT_NEGATIVE)
     fire_reset: bool | None = option("environment", "Atari: press FIRE at the start (True).")
     episodic_life: bool | None = option(
-        "environment", "Atari: a lost life terminates, for the learner (False).")
+        "environment", "Atari: a lost life is a termination for the learner (False).")
 
     eval_every: int = option("saving", "Environment steps between evaluations; 0 for none.",
                              rule=NOT_NEGATIVE)
     eval_episodes: int = option("saving", "Episodes of each evaluation.", rule=AT_LEAST_ONE)
     eval_acting: Literal["pi", "argmax"] = option(
-        "saving", "How evaluations act, without epsilon.", "pi")
+        "saving", "Evaluations act by samples of pi or by argmax Q, without epsilon.", "pi")
     stop_at: float | None = option(
         "saving", "End when each seed has reached this return in an evaluation; evaluates every "
         "twentieth of the steps if eval_every is not given.", rule=("finite", math.isfinite))
     init_from: str = option("saving", "Folder of another run, or agent:NAME, from whose weights "
-                            "every seed starts; the optimiser starts anew.", "")
+                            "every seed starts; the optimiser starts afresh.", "")
     init_weights: Literal["best", "last"] = option(
         "saving", "Of init_from: those of the best evaluation, if it has any, or the last.", "best")
     init_cell: int | None = option("saving", "Of init_from: which of the cells in its run.json; "
                                    "the best one if not given.", rule=NOT_NEGATIVE)
-    save_seconds: float = option("saving", "Seconds between checkpoints; 0 for none but at a stop.",
+    save_seconds: float = option("saving", "Seconds between checkpoints; 0: only at a stop.",
                                  60.0, NOT_NEGATIVE)
-    save_steps: int = option("saving", "Environment steps between checkpoints, at least.", 0,
+    save_steps: int = option("saving", "Minimum number of steps between checkpoints.", 0,
                              NOT_NEGATIVE)
     keep_state: float = option(
         "saving", "Megabytes that the state of a finished run may take to be kept, so that "

@@ -38,8 +38,8 @@ def extended(config: Config, about: About, given: Config) -> Config:
         raise ValueError(f"this run has {config.steps:,} steps already: give more to extend it")
     if config.learning_rate_end and max(config.learning_rate_end) == 0 and schedule < longer.steps:
         raise ValueError(
-            f"the step size of this run ends at 0 after {schedule:,} steps: lay it out anew with "
-            f"--schedule-steps {given.steps}"
+            f"the step size of this run ends at 0 after {schedule:,} steps: give new schedules "
+            f"with --schedule-steps {given.steps}"
         )
     return longer
 

@@ -149,7 +149,7 @@ def with_preset_file(config: Config) -> Config:
     config = dataclasses.replace(config, preset=None)
     for key in table:
         if key not in OPEN:
-            known = "it is not a preset's to say" if key in FIELDS else suggest(key, OPEN)
+            known = "a preset cannot set it" if key in FIELDS else suggest(key, OPEN)
             raise ValueError(f"{name}: no option {key!r}; {known}")
     try:
         found = {key: field_value(key, value) for key, value in table.items()}

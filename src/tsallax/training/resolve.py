@@ -53,7 +53,7 @@ def _resolved(config: Config, shown: Any) -> Config:
     from tsallax.operators.table import ActorCritic, get_row
 
     if not config.env:
-        raise ValueError("which environment? `tsallax list` names them")
+        raise ValueError("no environment was given; `tsallax list` shows the names")
     check_kinds(config)
     config = dataclasses.replace(config, env=envs.canonical(config.env))
     kind = envs.kind_of(config.env)
