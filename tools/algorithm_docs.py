@@ -37,7 +37,8 @@ TEMPLATE = """\
 <!-- training: end -->
 """
 CAPTION = """\
-*CartPole, mean and one standard deviation of 5 seeds, a network of 128 - 128; in grey the other
+*CartPole with the paper's settings (`--preset paper`) but a network of 128 - 128, not with the
+defaults of the command above: mean and one standard deviation of 5 seeds; in grey the other
 algorithms ([study `algorithms`](../reproduction.md#algorithms-every-algorithm-on-cartpole)).*"""
 
 
