@@ -1,4 +1,4 @@
-"""Does it learn? One run an environment and algorithm, through the command line, and their curves.
+"""Does it learn? One run per environment and algorithm, by the command line, and their curves.
 
 python examples/learning.py            # what is missing is trained; hours on a small machine
 python examples/learning.py --only Breakout

@@ -65,7 +65,11 @@ def crowd_table(results: dict[str, Any]) -> list[str]:
 
 
 def launch_table(launch: dict[str, dict[str, list[float]]]) -> list[str]:
-    header = ["`tsallax train CartPole-v1`, s", "empty compile cache", "full compile cache"]
+    header = [
+        "`tsallax train CartPole-v1 --preset paper`, s",
+        "empty compile cache",
+        "full compile cache",
+    ]
     rows = [
         [f"from the start to the first {event}", *(spread(x, ".1f") for x in found.values())]
         for event, found in launch.items()

@@ -53,7 +53,10 @@ def test_help_has_every_option_that_is_there(name):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["train", "CartPole-v1", "--seed", "3"], "--seed, 3; perhaps you meant --seeds or --first-seed."),
+        (
+            ["train", "CartPole-v1", "--seed", "3"],
+            "--seed, 3; perhaps you meant --seeds or --first-seed.",
+        ),
         (["train", "CartPole-v1", "--q", "two"], "--q: could not convert string to float: 'two'."),
         (["reproduce", "fig1", "--scale", "tiny"], "Expected one of ('smoke', 'quick', 'long',"),
         (["push", "runs/first"], "missing: REPO USER/NAME, which is created if it does not exist."),
