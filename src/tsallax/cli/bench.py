@@ -35,19 +35,19 @@ def run(rounds: int = 3) -> None:
     for _ in range(rounds):
         best = {name: min(best[name], timer()) for name, timer in timers.items()}
     table = Table(title="tsallax bench", title_justify="left", box=None, header_style="dim")
-    for column in ("what", "measured", "ratio", "wanted"):
-        table.add_column(column, justify="left" if column == "what" else "right")
+    for column in ("quantity", "measured", "ratio", "target"):
+        table.add_column(column, justify="left" if column == "quantity" else "right")
     speed, limit = (gym.train_period / best[name] for name in ("gym", "matmul"))
-    table.add_row("matmul limit of a plain TAL update, steps/s", f"{limit:,.0f}", "", "")
+    table.add_row("matrix products of a plain TAL update, steps/s", f"{limit:,.0f}", "", "")
     table.add_row(
-        "gym preset, one seed, steps/s", f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65"
+        "gym preset, TAL, one seed, steps/s", f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65"
     )
     for size in ("1e4", "1e6"):  # in a small replay the same observations are drawn repeatedly
         speed = gym.train_period / best[size]
         row = f"the same with a buffer of {size}"
         table.add_row(row, f"{speed:,.0f}", f"{speed / limit:.2f}", ">= 0.65")
     crowd = best["8 seeds"] / 8 / best["gym"]
-    table.add_row("cost per seed, 8 vmapped against 1", "", f"{crowd:.2f}", "<= 1.15")
+    table.add_row("cost per seed, 8 vmapped seeds against 1", "", f"{crowd:.2f}", "<= 1.15")
     megabytes = replay_bytes("MinAtar/Breakout") / 1e6
     table.add_row("MinAtar Breakout replay of 1e5, MB per seed", f"{megabytes:.1f}", "", "<= 25")
     Console().print(table)
