@@ -1,8 +1,8 @@
 """The time from `tsallax train` to its first step and metrics, with a cold and a warm cache.
 
 The preset is `paper`. jax logs when it has compiled a program, or found it in the cache. That of a
-target period then runs, starting with the first step, which is not visible otherwise, as the program ends with the
-period.
+target period then runs, starting with the first step, which is not visible otherwise, as the
+program ends with the period.
 """
 
 import sys
