@@ -46,16 +46,16 @@ class StopTraining(Exception):  # noqa: N818 (it is no error)
 class Result:
     """A finished run.
 
-    `metrics` maps each column of `metrics.csv` to an array (hyper-parameters, seeds, iterations),
-    in the order of `settings` and `seeds`; `evaluations` is (hyper-parameters, seeds, iterations,
-    episodes), NaN for iterations without an evaluation.
+    `metrics` maps each column of `metrics.csv` to an array (settings, seeds, target periods), in
+    the order of `settings` and `seeds`; `evaluations` is (settings, seeds, target periods,
+    episodes), NaN for periods without an evaluation.
     """
 
     config: Config
     settings: list[dict[str, float]]
     seeds: list[int]
-    metrics: dict[str, Shaped[np.ndarray, "settings seeds iterations"]]
-    evaluations: Float[np.ndarray, "settings seeds iterations episodes"]
+    metrics: dict[str, Shaped[np.ndarray, "settings seeds periods"]]
+    evaluations: Float[np.ndarray, "settings seeds periods episodes"]
     params: Params
     run: Run
     periods: list[Progress]
@@ -102,7 +102,7 @@ class Result:
         """The setting with the largest `metric`, and its value.
 
         A setting's value is the mean over its seeds of the final score, or over the `last`
-        iterations, ignoring NaN. The setting is returned as the numbers that vary.
+        target periods, ignoring NaN. The setting is returned as the numbers that vary.
         """
         values = self.final(metric) if last is None else self.metrics[metric][:, :, -last:]
         scores = np.array([mean_of(x) for x in values])
