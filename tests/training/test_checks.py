@@ -22,6 +22,7 @@ PARALLEL = {"learner": "parallel"}
         ({"hidden": (8,) * 100_000}, "hidden: 100,000 layers are too many, at most 100"),
         ({"steps": 10**18}, r"steps must be below 2\^31, not 1.0e\+18"),
         ({"target_period": 10**9}, "a target period: 32,000,000,000 transitions drawn"),
+        ({"steps": 2**31 - 1, **PARALLEL}, r"steps must be below 2\^31, not 2,147,483,648"),
         ({"updates": 10**9}, "transitions drawn"),
         ({"eval_episodes": 10**9}, "eval_episodes: 1,000,000,000 episodes are too many"),
         ({"num_envs": 10**9, **PARALLEL}, "steps per rollout are too many"),

@@ -89,7 +89,9 @@ def _resolved(config: Config, shown: Any) -> Config:
         actor_settings.check_actor_critic(config, agent)
     elif row.policy and config.q != filling["q"]:
         raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
-    return _normal_form(config)
+    config = _normal_form(config)
+    check_limits(config)  # again, as steps are rounded up
+    return config
 
 
 def _value_agent_defaults(config: Config, kind: str, shown: Any) -> dict[str, Any]:
