@@ -115,6 +115,7 @@ RULE = "[[runs]]\nenv = 'CartPole-v1'\n[[scales.short]]\n"
             "[[runs]]\nenv = 'CartPole-v1'\nsteps = 'many'",
             "steps must be a whole number, not 'many'",
         ),
+        ("[[runs]]\nenv = 'CartPole-v1'\nseeds = 2\nstop_at = 9", "stop_at ends each seed at"),
         ("[[runs]]\nenv = 7", "wrong kind"),
         ("[[runs]]\nenv = 'CartPole-v1'\nalgo = 'tall'", "unknown algorithm 'tall'"),
         ("[[runs]]\nenv = 'CartPole-v1'\nalpha = -1", "alpha must be positive"),

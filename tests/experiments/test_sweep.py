@@ -271,6 +271,14 @@ def test_options_that_would_do_nothing_are_refused(options, words, tmp_path, cap
     assert words in capsys.readouterr().err
 
 
+def test_braces_in_the_name_of_a_scale_are_no_places_for_others(tmp_path, capsys):
+    """They were filled in, after all runs of the sweep, which ended in a traceback."""
+    (tmp_path / "small.toml").write_text(STUDY + '\n[[scales."{x}"]]\nsteps = 160\n')
+    command = ["sweep", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]
+    assert cli.main([*command, "--scale", "{x}", "--draw-only"]) == 0
+    assert "nothing is done yet" in capsys.readouterr().out
+
+
 def test_a_cell_without_a_result_in_a_run_that_is_done_is_said(tmp_path, capsys):
     (tmp_path / "small.toml").write_text(STUDY)
     for job in make_jobs(settings(parse(STUDY, "small")), tmp_path / "out" / "runs", 2):

@@ -161,7 +161,7 @@ def carry_out(studies: Sequence[Study], scale: str, out: Path, where: Where, com
             state = sweep.run(runnable, workers, board, lambda: interrupt.asked)
     state.failed.update((job, why) for job in runnable if job.done() and (why := job.stopped()))
     for study in studies:
-        made = provenance.Made(study, scale, command.format(study.name))
+        made = provenance.Made(study, scale, command.replace("{}", study.name))
         write(made, plans[study.name], jobs[study.name], out, state.failed, archives[study.name])
     for job, why in state.failed.items():
         print(f"failed: {printable(job.path)}: {printable(why)}")

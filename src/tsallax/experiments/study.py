@@ -189,6 +189,11 @@ def _setting(
         if given.get("q", (None,))[0] in CLOSED:
             given["policy"] = "exact"  # one run for all of them
         config = resolve(Config(**{"preset": "paper", **given}))
+        if config.stop_at is not None and config.seeds > 1:
+            raise ValueError(
+                "stop_at ends each seed at a step of its own, and a table has as many rows of "
+                "each: leave it out, or run one seed"
+            )
         return Setting({**labels, "algo": config.algo}, config)
     except (TypeError, AttributeError):
         raise ValueError(f"{study.name}: a value of the wrong kind in {values}") from None
