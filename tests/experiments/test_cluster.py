@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.faults.sweeps import newest, task_workers
+from support.faults.sweeps import listening, newest, task_workers
 from support.studies import STUDY
 from tsallax.experiments import results, sweep
 from tsallax.experiments.cluster import Ray
@@ -66,13 +66,16 @@ def test_without_ray_the_way_to_it_is_said(monkeypatch):
 
 
 @pytest.mark.slow
-def test_tasks_of_ones_own_cluster_have_the_priority_of_the_sweep():
-    """Ray's default is 15 less: beside any other work on the machine they would get no time."""
+def test_ones_own_cluster_listens_here_only_and_has_the_priority_of_the_sweep():
+    """Ray adds 15 to the niceness: beside any other work the tasks would get no time."""
     executor = Ray(workers=1)
     try:
+        places = listening()
         niceness = executor.ray.get(executor.ray.remote(lambda: os.nice(0)).remote())
     finally:
         executor.close()
+    assert places
+    assert [place for place in places if not place.startswith("127.")] == []
     assert niceness == os.nice(0)
 
 

@@ -89,6 +89,14 @@ def test_episodes_before_the_first_period_ends(monkeypatch, capsys):
     ]
 
 
+def test_the_display_keeps_no_more_than_it_draws(capsys):
+    """It kept the returns of every period, of which a long run has millions."""
+    with Display("title", ["seed 0"], 1000) as shown:
+        for step in range(1, 100):
+            shown(told(step, [float(step)]))
+    assert shown.returns == [[float(step) for step in range(100 - display.DRAWN, 100)]]
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_the_end_says_why_it_is_one(early, capsys):
     with Display("title", ["seed 0"], 100, early=early) as shown:

@@ -70,6 +70,58 @@ def test_the_users_own_choice_is_left_alone(settings, monkeypatch):
     assert not settings
 
 
+class Files:
+    """As jax's own cache: a file for each key, whose content nobody looks at."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def get(self, key):
+        path = self.folder / f"{key}-cache"
+        return path.read_bytes() if path.exists() else None
+
+    def put(self, key, program):
+        (self.folder / f"{key}-cache").write_bytes(program)
+
+
+def flipped(data):
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+HARMS = {
+    "another program": lambda good, other: other,
+    "a program without a seal": lambda good, other: good[cache.SEAL :],
+    "a flipped bit": lambda good, other: flipped(good),
+    "cut off": lambda good, other: good[:-1],
+    "a seal alone": lambda good, other: good[: cache.SEAL],
+    "nothing": lambda good, other: b"",
+}
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_a_program_is_taken_only_if_it_is_the_one_of_its_name(harm, tmp_path):
+    """Two that had changed places computed something else, or ended in a traceback."""
+    sealed, path = cache.Sealed(Files(tmp_path), tmp_path), tmp_path / "one-cache"
+    sealed.put("one", b"first program")
+    sealed.put("two", b"second program")
+    assert (sealed.get("one"), sealed.get("two")) == (b"first program", b"second program")
+    path.write_bytes(harm(path.read_bytes(), (tmp_path / "two-cache").read_bytes()))
+    assert sealed.get("one") is None
+    assert not path.exists()  # else jax would not store it again
+    assert sealed.get("three") is None
+
+
+def test_jax_takes_its_programs_from_there(monkeypatch, tmp_path):
+    from jax._src import compilation_cache
+
+    monkeypatch.setattr(compilation_cache, "get_file_cache", lambda path: (Files(path), path))
+    cache.seal_programs()
+    cache.seal_programs()  # by the next run of the same process
+    made, path = compilation_cache.get_file_cache(str(tmp_path))
+    assert isinstance(made, cache.Sealed)
+    assert (type(made.files), path) == (Files, str(tmp_path))
+
+
 def test_the_oldest_programs_go_first(tmp_path):
     for age, name in enumerate(("new", "middle", "old")):
         (tmp_path / name).write_bytes(bytes(100))
