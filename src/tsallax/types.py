@@ -33,7 +33,7 @@ class HParams(NamedTuple):
     epsilon_steps: Traced = 1.0  # length of the decay
     random_steps: Traced = 0.0  # actions are uniformly random before this step
     learning_rate_end: Traced = 1e-3  # final learning rate of the parallel learner: linear decay
-    total_steps: Traced = 1.0  # number of steps of the run
+    total_steps: Traced = 1.0  # length of this decay, and of that of the importance weights
     lambda_: Traced = 0.0  # lambda of the returns: 0 is one step, 1 the whole rollout
     reward_scale: Traced = 1.0  # factor of the rewards, for the parallel learner
     tau: Traced = 0.005  # step of the target network towards the network per update

@@ -87,7 +87,7 @@ def make_agent(
         algorithm: a row of the table.
         method: how the Tsallis policy is computed.
         q: replaces `hp.q`, see `make_policy`.
-        optimiser: `adam` or `rmsprop`.
+        optimiser: `adam`, `radam` or `rmsprop`.
         optimiser_eps: added to the root of the second moment; the optimiser's default if None.
         loss: `squared` or `huber`, for a scalar head; quantiles use the quantile Huber loss.
         acting: epsilon-greedy over a sample of `pi`, or over `argmax` Q.

@@ -93,8 +93,9 @@ class Config:
                                      rule=("in (0, 1]", lambda x: 0 < x <= 1),
                                      tune=Range(0.05, 0.6))
     schedule_steps: int | None = option(
-        "algorithm", "Length of the schedules of epsilon and the step size, in environment steps; "
-        "both keep their end values after that. All steps if not given.", rule=AT_LEAST_ONE)
+        "algorithm", "Length of the schedules of epsilon, the step size and importance weights, in "
+        "environment steps; they keep their end values after that. All steps if not given.",
+        rule=AT_LEAST_ONE)
     optimiser: Literal["adam", "radam", "rmsprop"] = option("algorithm", "Optimiser.")
     optimiser_eps: float = option(
         "algorithm", "Epsilon of the optimiser, added to the root of the second moment.",
