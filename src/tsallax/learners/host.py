@@ -81,7 +81,7 @@ def in_cells(seen: Any, cells: int) -> Any:
     return jax.tree.map(lambda x: x.reshape(cells, -1, *x.shape[1:]), seen)
 
 
-def chosen_rows(chosen: Bool[np.ndarray, "envs"], new: Any, old: Any) -> Any:
+def chosen_rows(chosen: Bool[np.ndarray, "rows"], new: Any, old: Any) -> Any:
     """The rows of `new` where `chosen`, and those of `old` elsewhere."""
 
     def rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:

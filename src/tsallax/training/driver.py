@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from tsallax.learners import Ended, Period, metrics_of
+from tsallax.learners.host import chosen_rows
 from tsallax.storage.run_folder import RunFolder, status
 from tsallax.training.build import Run
 from tsallax.training.compile_time import compile_seconds
@@ -70,15 +71,9 @@ class Best:
         self.steps = np.where(better, step, self.steps)
         new = jax.tree.map(np.array, params)  # a copy: the next period donates the buffers
         if self.params is not None:
-            new = jax.tree.map(lambda x, old: _where(better, x, old), new, self.params)
+            new = chosen_rows(better, new, self.params)
         self.params = new
         return bool(better.any())
-
-
-def _where(
-    cells: Bool[np.ndarray, "cells"], new: np.ndarray, old: np.ndarray
-) -> Float[np.ndarray, "cells ..."]:
-    return np.where(cells.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
 class Speed:
