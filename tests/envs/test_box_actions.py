@@ -25,7 +25,7 @@ def test_what_cannot_be_learned_is_one_line(name, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tests/Picture-v0"], "takes vectors of numbers, and no images (20, 20, 3)"),
+        (["tests/Picture-v0"], "takes vectors of numbers, not images (20, 20, 3)"),
         (["tests/Unmade-v0"], "tests/Unmade-v0 cannot be made: No low value"),
         (["tests/Reach-v0", "--learner", "parallel"], "learns from a replay"),
         (["LunarLanderContinous-v3"], "did you mean 'LunarLanderContinuous-v3'"),

@@ -156,7 +156,7 @@ def test_a_graph_that_disagrees_is_not_written(trained, tmp_path):
     ("fields", "why"),
     [
         ({"policy": "paper"}, "the policy 'paper' cannot be exported"),
-        ({"network": "own"}, "a network of your own cannot be exported"),
+        ({"network": "own"}, "a custom network cannot be exported"),
         ({"algo": "tal-ac"}, "tal-ac has continuous actions"),
     ],
 )

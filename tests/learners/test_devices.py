@@ -51,7 +51,7 @@ def test_devices_that_are_not_there_or_do_not_divide(monkeypatch):
         make_run(config, devices=1 + 10**6)
     with pytest.raises(ValueError, match=r"devices must be 1 to .* not 0"):
         make_run(config, devices=0)
-    with pytest.raises(ValueError, match="for environments that are compiled"):
+    with pytest.raises(ValueError, match="several devices need a compiled environment"):
         make_run(paper("LunarLander-v3"), devices=2)
     monkeypatch.setattr(jax, "local_device_count", lambda: 3)
     assert make_run(config, devices=3).learner.devices == 3

@@ -277,7 +277,7 @@ def test_the_command_writes_a_page(good_runs, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "which runs?"),
+        ([], "give one or more folders of runs"),
         (["{0}/nowhere"], "there is no folder"),
         (["{0}/empty"], "nothing to report: empty: no run and no results in it"),
         (["{0}", "-o", "{0}/x.json"], "ends in .html"),

@@ -16,7 +16,7 @@ TINY = {"hidden": (8,), "batch": 8, "warmup": 20, "buffer": 100, "target_period"
     [
         ({"algo": "tal-ac", "learner": "parallel"}, "learns from a replay"),
         ({"algo": "munchausen-sac", "density": "q-gaussian"}, "bounded support"),
-        ({"algo": "sac", "q": (2.0,)}, "with another q it is tac"),
+        ({"algo": "sac", "q": (2.0,)}, "sac has q = 1; for another q use tac"),
         ({"algo": "tal-ac", "q": (9.0,)}, "at most 4"),
         ({"algo": "tal-ac", "density": "q-gaussian", "q": (0.5,)}, "q >= 1"),
         ({"algo": "tal-ac", "loss": "huber"}, "loss is no option of tal-ac"),

@@ -169,7 +169,7 @@ def test_own_network_and_scalars(make, tmp_path):
     state = np.array([0.01, 0.02, 0.03, 0.04], np.float32)
     loaded = tsallax.load(tmp_path / "own", network=network).policy(state)
     np.testing.assert_array_equal(loaded[0], own.model().policy(state)[0])
-    with pytest.raises(ValueError, match="a network of its own"):  # never another one silently
+    with pytest.raises(ValueError, match="a custom network"):  # never another one silently
         tsallax.load(tmp_path / "own")
 
 
@@ -262,8 +262,8 @@ def test_unknown_fields_are_refused():
         ({"q": "two"}, "q must be a number or several, not 'two'"),
         ({"q": [[1.0], [2.0, 3.0]]}, "q must be a number or several"),
         ({"algo": ["tal", "dqn"]}, "algo must be a name"),
-        ({"algo": "mdqn", "q": [1, 2]}, "mdqn has a policy of its own, whatever q"),
-        ({"algo": "dqn", "q": [1, 2]}, "dqn has a policy of its own, whatever q"),
+        ({"algo": "mdqn", "q": [1, 2]}, "mdqn has its own policy, without q"),
+        ({"algo": "dqn", "q": [1, 2]}, "dqn has its own policy, without q"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings, words):

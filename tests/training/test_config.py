@@ -125,10 +125,10 @@ def test_grid():
         ({"first_seed": 2**31 - 1, "seeds": 2}, "seeds must be below 2"),
         ({"env": "./envs:My-v0"}, "before the colon stands a package, no path"),
         ({"env": "MinAtar/Breakout", "loop": "host"}, "has no host loop"),
-        ({"env_timeout": 3.0}, "the host loop's: give --loop host as well"),
+        ({"env_timeout": 3.0}, "options of the host loop: give --loop host as well"),
         ({"loop": "host", "batch": 1, "buffer": 1}, "buffer must be at least 2 on the host"),
         ({"q": (2.0, 2.0000001)}, "q has a value twice, to six digits"),
-        ({"algo": "cvi", "q": (2.0,)}, "cvi has a policy of its own, whatever q"),
+        ({"algo": "cvi", "q": (2.0,)}, "cvi has its own policy, without q"),
     ],
 )
 def test_bad_input_is_refused(change, message):

@@ -26,7 +26,7 @@ ACTORS = (
     ("settings", "why"),
     [
         ({"algo": "tal-ac", "learner": "parallel"}, "learns from a replay"),
-        ({"algo": "sac", "q": (2.0,)}, "with another q it is tac"),
+        ({"algo": "sac", "q": (2.0,)}, "sac has q = 1; for another q use tac"),
         ({"algo": "tal-ac", "q": (float("inf"),)}, "q must be finite"),
         ({"algo": "tal-ac", "policy": "paper"}, "has the exact policy"),
         ({"algo": "tal-ac", "target_entropy": (-1.0,)}, "between 0 and 1"),

@@ -121,7 +121,7 @@ def test_a_run_that_ended_early_goes_on_without_its_goal(finished, tmp_path):
     ("options", "message"),
     [
         (["--steps", "80"], "has 160 steps already"),
-        (["--stop-at", "9"], "give --steps as well"),
+        (["--stop-at", "9"], "give --steps, the number of steps"),
         (["--steps", "400", "--seeds", "3"], "only steps, schedule_steps, stop_at"),
     ],
 )

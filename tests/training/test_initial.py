@@ -152,9 +152,9 @@ def test_what_has_no_weights_is_refused(source, tmp_path):
     with pytest.raises(ValueError, match=r"damaged run\.json"):
         take_initial(run)
     (there / "run.json").write_text(json.dumps(about | {"files": {}}))
-    with pytest.raises(ValueError, match=r"no weights that run\.json knows of"):
+    with pytest.raises(ValueError, match=r"no weights that run\.json lists"):
         take_initial(run)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         take_initial(make_run(tiny.config(init_from=str(tmp_path / "none"))))
-    with pytest.raises(ValueError, match="give init_from as well"):
+    with pytest.raises(ValueError, match="init_weights and init_cell need init_from"):
         tiny.config(init_cell=1)

@@ -74,7 +74,10 @@ def test_numbers_of_parts_are_a_grid_in_one_program():
             {"preset": "paper", "n_step": 300, "buffer": 200},
             r"must hold n_step \(300\) transitions",
         ),
-        ({"preset": "paper", "network": "own", "dueling": True}, "networks that have a name"),
+        (
+            {"preset": "paper", "network": "own", "dueling": True},
+            "dueling is for built-in networks",
+        ),
         ({"preset": "paper", "n_step": 40_000}, "transitions drawn are too many"),
     ],
 )

@@ -28,7 +28,7 @@ def run(
         no_clips: leave out the videos of `tsallax play`.
     """
     if not folders:
-        raise ValueError("which runs? Give one folder or more")
+        raise ValueError("give one or more folders of runs")
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"the page's name ends in .html, not {out.name!r}")
     if out.is_dir() or not out.parent.is_dir():

@@ -48,6 +48,9 @@ def run(
 ) -> int:
     """Train an agent: every seed and every combination of numbers side by side.
 
+    Where a default depends on the observations, it is given for gym (vectors), minatar and atari
+    (images). `tsallax list` shows the defaults of single environments.
+
     Args:
         options: The fields of a configuration, in groups.
         out: The run's folder; runs/ENV-ALGO-TIME if not given.

@@ -99,7 +99,7 @@ def make_convolutional(
     frames, *frame = observation if stacked else (1, *observation)
     image = (*frame[:2], frames * math.prod(frame[2:])) if stacked else tuple(observation)
     if len(image) != 3:
-        raise ValueError("the observations are no images with channels: --network mlp would do")
+        raise ValueError("the observations are not images with channels: use --network mlp")
     network = NETWORKS[name](image, head, hidden, layer_norm=layer_norm)
     if not stacked:
         return network

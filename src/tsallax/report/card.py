@@ -44,7 +44,7 @@ def model_card(path: Path, repo: str, env: str = "") -> Card:
         pictures = [name for name in (CURVES, *CLIPS) if folder.has(name)]
         kept = folder.has(BEST)
     if not cells:
-        raise ValueError(f"{path} has no metrics yet: there is nothing to say of it")
+        raise ValueError(f"{path} has no metrics yet: there is nothing to report")
     score, measured = _score(cells, config)
     name = printable(f"{config.algo} on {config.env}")
     local = f"runs/{repo.rpartition('/')[2]}"

@@ -53,7 +53,7 @@ def check_whole(path: Path) -> About:
     files = about.everything.get("files")
     known = files if isinstance(files, dict) else {}
     if WEIGHTS not in known:
-        raise ValueError(f"{path} has no weights that {RUN} knows of")
+        raise ValueError(f"{path} has no weights that {RUN} lists")
     with Directory(path) as folder:
         for name in ARRAYS:
             if (name in known) != folder.has(name):

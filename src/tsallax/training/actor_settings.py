@@ -134,4 +134,4 @@ def _check_continuous(config: Config) -> None:
 
 def _check_shannon(config: Config) -> None:
     if config.algo == "sac" and config.q != (1.0,):
-        raise ValueError("sac is q = 1: with another q it is tac")
+        raise ValueError("sac has q = 1; for another q use tac")

@@ -33,8 +33,8 @@ def continuous_actor(
 ) -> ActorAgent:
     frame = observation.shape[bool(config.stack) :]
     if network is not None or is_image(frame, observation.dtype):
-        what = "no network of your own" if network else f"no images {frame}"
-        raise ValueError(f"{config.algo} takes vectors of numbers, and {what}")
+        what = "not a custom network" if network else f"not images {frame}"
+        raise ValueError(f"{config.algo} takes vectors of numbers, {what}")
     how = {"hidden": config.hidden, "layer_norm": config.layer_norm}
     return make_actor_critic(
         mlp(observation.shape, (2, dimensions), **how),

@@ -50,7 +50,7 @@ def agent_of(
         )
     if kind == "discrete actor":
         if len(head) > 1:
-            raise ValueError(f"{config.algo} has action values, no quantiles: {head}")
+            raise ValueError(f"{config.algo} needs action values, not quantiles: {head}")
         return discrete_actor(config, q, network), ()
     agent = make_agent(
         network,
@@ -72,7 +72,7 @@ def agent_of(
 
 def _named_network(config: Config, observation: tuple[int, ...], num_actions: int) -> Network:
     if config.network == "own":
-        raise ValueError("this run has a network of its own: give it in Python, as `network`")
+        raise ValueError("this run has a custom network: give it in Python, as `network`")
     return make_network(
         config.network,
         observation,

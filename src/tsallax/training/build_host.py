@@ -28,7 +28,7 @@ def make_on_host(
 ):
     """Returns the learner, the agent, its observation's spec and the bounds of its actions."""
     if devices > 1:
-        raise ValueError("several devices are for environments that are compiled: `tsallax list`")
+        raise ValueError("several devices need a compiled environment: see `tsallax list`")
     make_envs = partial(
         own.envs if own else partial(make_host, config.env), timeout=config.env_timeout
     )

@@ -73,9 +73,9 @@ def check_values(config: Config) -> None:
         if field.metadata["grid"] and len({f"{x:g}" for x in values}) < len(values):
             raise ValueError(f"{name} has a value twice, to six digits")
     if not config.init_from and (config.init_cell is not None or config.init_weights != "best"):
-        raise ValueError("which run's weights? give init_from as well")
+        raise ValueError("init_weights and init_cell need init_from")
     if config.first_seed + config.seeds > 2**31:
-        raise ValueError(f"seeds must be below 2^31: {config.first_seed} is too large a first one")
+        raise ValueError(f"seeds must be below 2^31: first_seed {config.first_seed} is too large")
     if config.policy in ("exact", "linear") and any(q <= 0 for q in config.q):
         raise ValueError(
             f"q must be positive for the {config.policy} policy; --policy paper takes any"
@@ -86,9 +86,9 @@ def check_values(config: Config) -> None:
         raise ValueError(f"{config.env} is compiled: it has no host loop")
     if config.loop == "compiled" and (config.stack or config.env_timeout):
         there = "" if config.env.startswith("MinAtar/") else ": give --loop host as well"
-        raise ValueError(f"stack and env_timeout are the host loop's{there}")
+        raise ValueError(f"stack and env_timeout are options of the host loop{there}")
     if config.dueling and config.network == "own":
-        raise ValueError("dueling is for networks that have a name: your own can do it itself")
+        raise ValueError("dueling is for built-in networks: build it into a custom one")
     if config.learner == "parallel":
         return
     if not config.prioritised and (given := [n for n in PRIORITIES if getattr(config, n)]):

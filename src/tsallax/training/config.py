@@ -43,9 +43,9 @@ class Config:
     steps: int = option("common", "Environment steps of each seed.", rule=AT_LEAST_ONE,
                         aliases=("--total-timesteps",))
     preset: str = option(
-        "common", "Where options that are not given come from: what works best (tuned), the "
-        "paper's table for the environment (paper) or the one named (gym, minatar, atari: tables 1 "
-        "to 3), or a TOML file of options.")
+        "common", "Source of the options that are not given: settings found by experiment (tuned), "
+        "the paper's table for the environment (paper), a named one of its tables 1 to 3 (gym, "
+        "minatar, atari), or a TOML file of options.")
     learner: Literal["replay", "parallel"] = option(
         "common", "Algorithm 1 with a replay, or many environments side by side without one.")
     choices: Literal["paper", "sb3", "zoo"] = option(

@@ -27,7 +27,7 @@ def extended(config: Config, about: About, given: Config) -> Config:
             f"{', '.join(EXTENDING)} can be given"
         )
     if "steps" not in asked:
-        raise ValueError("how far is the run to be extended? give --steps as well")
+        raise ValueError("give --steps, the number of steps to which the run is extended")
     reached = about.status == "done" and _reached(config, about)
     stop_at = given.stop_at if given.stop_at is not None or reached else config.stop_at
     schedule = given.schedule_steps or config.schedule_steps or config.steps

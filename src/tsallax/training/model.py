@@ -101,9 +101,10 @@ class Model:
             )
         allowed = np.asarray(masks).astype(bool)
         if allowed.shape != (*batch, *wanted.shape):
-            raise ValueError(f"action_masks here are {(*batch, *wanted.shape)}: {allowed.shape}")
+            shape = (*batch, *wanted.shape)
+            raise ValueError(f"action_masks must have the shape {shape}, not {allowed.shape}")
         if not allowed.any(-1).all():
-            raise ValueError("action_masks must allow an action, and here they allow none")
+            raise ValueError("action_masks must allow at least one action")
         return Masked(given, allowed.reshape(len(given), -1))
 
     def _checked(self, observation: ArrayLike) -> tuple[np.ndarray, tuple[int, ...]]:

@@ -63,7 +63,7 @@ def _check_exportable(config: Config, q: float) -> None:
     if config.algo not in ALGORITHMS and not config.actor:
         raise ValueError(f"{config.algo} has continuous actions: only discrete ones are exported")
     if config.network == "own":
-        raise ValueError("a network of your own cannot be exported: only those that have a name")
+        raise ValueError("a custom network cannot be exported, only the built-in ones")
     own = _own_policy(config.algo)
     if own is None and config.policy != "exact" and q not in CLOSED:
         raise ValueError(f"the policy {config.policy!r} cannot be exported: only the exact one")

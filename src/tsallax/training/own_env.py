@@ -19,7 +19,9 @@ def own_settings(own: Own, given: dict[str, Any]) -> tuple[str, dict[str, Any], 
     settings = {**given, "loop": "host"}
     if own.size:
         if given.get("learner") == "replay":
-            raise ValueError(f"{own.name} is a vector: it is for the parallel learner")
+            raise ValueError(
+                f"{own.name} is a vector environment, which needs the parallel learner"
+            )
         settings = {"num_envs": own.size, **settings, "learner": "parallel"}
     one_hot = bool(given.get("one_hot"))
     shown = own.sight(one_hot).frame if given.get("network") is None else None

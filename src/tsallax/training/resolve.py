@@ -88,7 +88,7 @@ def _resolved(config: Config, shown: Any) -> Config:
     if isinstance(row, ActorCritic):
         actor_settings.check_actor_critic(config, agent)
     elif row.policy and config.q != filling["q"]:
-        raise ValueError(f"{config.algo} has a policy of its own, whatever q: leave q out")
+        raise ValueError(f"{config.algo} has its own policy, without q: leave q out")
     config = _normal_form(config)
     check_limits(config)  # again, as steps are rounded up
     return config

@@ -70,7 +70,9 @@ def read_run(path: Path, allowed: str = "") -> tuple[Config, About]:
     env = str(about.config.get("env"))
     package = env.partition(":")[0]
     if ":" in env and env != allowed and package not in sys.modules:
-        raise ValueError(f"{path} needs {package!r}: name its environment, {env}, to allow that")
+        raise ValueError(
+            f"{path} needs {package!r}: give its environment, {env}, to allow the import"
+        )
     return from_json(about.config, about.schema), about
 
 
@@ -89,7 +91,7 @@ def load_arrays(path: Path, about: About, like: Any, name: str) -> Any:
     except (KeyError, TypeError):
         if name == BEST:
             raise ValueError(f"{path} was not evaluated while it was trained") from None
-        raise ValueError(f"{path} has no weights that {RUN} knows of") from None
+        raise ValueError(f"{path} has no weights that {RUN} lists") from None
     with Directory(path) as folder:
         arrays = read(folder, name, specs_of(like), wanted)
     return unflatten(like, arrays)
