@@ -49,9 +49,8 @@ def test_a_closed_terminal_stops_printing_not_training(tmp_path):
 
 def test_without_standard_output_nothing_is_printed_and_nothing_fails():
     """As `tsallax ... >&-` does, or a service that closes what it does not need."""
-    done = subprocess.run(
-        [*COMMAND, "--version"], stderr=subprocess.PIPE, env=OWN, preexec_fn=lambda: os.close(1)
-    )
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh"]
+    done = subprocess.run([*closed, *COMMAND, "--version"], stderr=subprocess.PIPE, env=OWN)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -62,9 +61,8 @@ def test_a_message_for_a_closed_standard_error_reaches_no_other_file(tmp_path):
         "number = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT); os.write(2, b'stopping')"
     )
     path = tmp_path / "metrics.csv"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], env=OWN, preexec_fn=lambda: os.close(2)
-    )
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh"]
+    done = subprocess.run([*closed, sys.executable, "-c", code, str(path)], env=OWN)
     assert (done.returncode, path.read_bytes()) == (0, b"")
 
 
