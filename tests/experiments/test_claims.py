@@ -112,10 +112,10 @@ def test_all_may_be_poor_if_others_have_learned():
     assert find(claim.readings, name, evidence(fig2=[*poor, *learned])).verdict == HOLDS
 
 
-def test_a_verdict_that_hangs_on_one_run_says_so():
+def test_a_verdict_that_depends_on_one_run_says_so():
     """Ten of ten decide C1; nine of ten would not."""
     found = find(c1(), "CartPole-v1, weight alpha", evidence(fig1=fig1()))
-    assert (found.verdict, remark(found)) == (HOLDS, "hangs on one run")
+    assert (found.verdict, remark(found)) == (HOLDS, "depends on one run")
     returns = [400] * 9 + [30]
     found = find(c1(), "CartPole-v1, weight alpha", evidence(fig1=[
         curve(*returns, algo="mdqn", q=1, env="CartPole-v1", log_weight=""), *fig1()[1:]

@@ -72,13 +72,15 @@ def test_the_command_prints_a_line_per_claim(results, monkeypatch, capsys):
     out = capsys.readouterr().out
     rows = [line for line in out.splitlines() if re.match(r"│ C\d+ ", line)]
     assert [row.split()[1] for row in rows] == [f"C{i}" for i in range(1, 15)]
-    assert re.search(r"holds: hangs on one run +│ CartPole-v1, weight alpha +│ long, 10 ", rows[0])
+    assert re.search(
+        r"holds: depends on one run +│ CartPole-v1, weight alpha +│ long, 10 ", rows[0]
+    )
     assert "cannot say: not run" in rows[1]
     assert "is at most 0.05" in out
     assert "p = " not in out
     assert cli.main(["claims", str(results / "quick"), "--details"]) == 0
     out = capsys.readouterr().out
-    assert "does not hold: primary; hangs on one run" in out
+    assert "does not hold: primary; depends on one run" in out
     assert "holds: exploratory" in out
     assert "MT-DQN learns nothing, below 0.1: 0 of 10 runs (p = 1 for, 0.00098 against)" in out
     assert "together p = 1 for, 0.002 against; corrected 1 and 0.047" in out
@@ -92,7 +94,7 @@ def test_the_command_writes_the_page(results, tmp_path, capsys):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
-    line = "| **holds** (hangs on one run) | CartPole-v1, weight alpha | long, 10 seeds |"
+    line = "| **holds** (depends on one run) | CartPole-v1, weight alpha | long, 10 seeds |"
     assert line in text.partition("<!-- readings")[0]
     assert "| fig1 | C1 holds |  |  |  |  |  | C1 holds |" in text
     section = text.split("### fig1")[1].split("###")[0]

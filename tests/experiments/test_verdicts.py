@@ -190,29 +190,29 @@ def test_verdicts(p, verdict):
     assert decide(PValues(*p)) == verdict
 
 
-# --- What a verdict hangs on, and what it would take ----------------------------------------------
+# --- What a verdict depends on, and what it would take ----------------------------------------------
 
 
-def test_a_threshold_that_hangs_on_one_run():
+def test_a_threshold_that_depends_on_one_run():
     """9 of 9 and 8 of 9: p = 1/512 and 10/512, on either side of 0.05/10. 20 of 20 is safe."""
     nine, twenty = (tests.learns(sample(*[1.0] * n)) for n in (9, 20))
-    assert verdicts.hangs_on_one_run([nine], factor=10.0)
-    assert not verdicts.hangs_on_one_run([twenty], factor=10.0)
-    assert not verdicts.hangs_on_one_run([nine], factor=2.0)
+    assert verdicts.depends_on_one_run([nine], factor=10.0)
+    assert not verdicts.depends_on_one_run([twenty], factor=10.0)
+    assert not verdicts.depends_on_one_run([nine], factor=2.0)
 
 
-def test_a_comparison_that_hangs_on_one_run():
+def test_a_comparison_that_depends_on_one_run():
     """Without overlap 5 against 5 has p = 1/252 and 5 against 4 has 1/126."""
     far = tests.better(sample(5, 6, 7, 8, 9), sample(0, 1, 2, 3, 4))
     assert far.p_values().holds == 1 / 252
     assert {p.holds for p in far.nearby()} == {1 / 126}
-    assert verdicts.hangs_on_one_run([far], factor=10.0)
-    assert not verdicts.hangs_on_one_run([far], factor=5.0)
+    assert verdicts.depends_on_one_run([far], factor=10.0)
+    assert not verdicts.depends_on_one_run([far], factor=5.0)
 
 
-def test_a_conjunction_hangs_on_its_weakest_part():
+def test_a_conjunction_depends_on_its_weakest_part():
     safe, weak = tests.learns(sample(*[1.0] * 20)), tests.learns(sample(*[1.0] * 9))
-    assert verdicts.hangs_on_one_run([safe, weak], factor=10.0)
+    assert verdicts.depends_on_one_run([safe, weak], factor=10.0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tsallax.experiments.verdicts import (
     correct_for_claims,
     correction,
     decide,
-    hangs_on_one_run,
+    depends_on_one_run,
     scale,
     seeds_to_decide,
     share,
@@ -163,4 +163,4 @@ def remark(finding: Finding) -> str:
     if finding.verdict == OPEN:
         return f"not significant; {_needed(found, finding.primary)}"
     factor = correction(found.seeds, finding.primary)
-    return "hangs on one run" if hangs_on_one_run(found.sentences, factor) else ""
+    return "depends on one run" if depends_on_one_run(found.sentences, factor) else ""

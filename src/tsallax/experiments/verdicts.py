@@ -105,7 +105,7 @@ def decide(p: PValues) -> str:
     return NOT if p.fails <= LEVEL else HOLDS if p.holds <= LEVEL else OPEN
 
 
-def hangs_on_one_run(sentences: Sequence[Sentence], factor: float) -> bool:
+def depends_on_one_run(sentences: Sequence[Sentence], factor: float) -> bool:
     """Returns whether the verdict depends on one run of one sentence; `factor` is the correction.
 
     In a threshold test the run is moved to the other side of the threshold, in a comparison it is
