@@ -1,5 +1,6 @@
 """A folder from a stranger: nothing outside it is read, written or removed, whatever it holds."""
 
+import errno
 import os
 import shutil
 import socket
@@ -230,6 +231,24 @@ def test_all_bytes_are_written_though_one_call_takes_only_some(tmp_path):
     with Slow(tmp_path / "x", "wb") as file:
         write_all(file, b"0123456789")
     assert (tmp_path / "x").read_bytes() == b"0123456789"
+
+
+def test_a_folder_whose_disk_cannot_sync_folders_is_written_to(tmp_path, monkeypatch):
+    """Some network folders refuse that; a disk that fails is another matter."""
+    fsync, answers = os.fsync, [errno.EINVAL, errno.ENOTSUP, errno.EIO]
+
+    def refuse(number):
+        if stat.S_ISDIR(os.fstat(number).st_mode):
+            raise OSError(answers.pop(0), "refused")
+        fsync(number)
+
+    monkeypatch.setattr(files.os, "fsync", refuse)
+    with Directory(tmp_path) as folder:
+        folder.write("x", b"own")
+        folder.sync()
+        folder.sync()
+        with pytest.raises(OSError, match="refused"):
+            folder.sync()
 
 
 def test_a_folder_that_was_removed_and_made_again_is_another_one(tmp_path):

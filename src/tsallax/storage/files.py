@@ -10,6 +10,7 @@ A folder can be locked, for one process at a time.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import stat
@@ -146,13 +147,17 @@ class Directory:
             os.ftruncate(file.fileno(), size)
 
     def sync(self, *names: str) -> None:
-        """Sync these files to disk; without a name, the folder itself."""
+        """Sync these files to disk; without a name, the folder itself, if its disk can do that."""
         for name in names:
             # A file without write access cannot be synced on every system.
             with self._open(name, os.O_RDWR, "r+b") as file:
                 os.fsync(file.fileno())
         if not names and BY_DESCRIPTOR:
-            os.fsync(self.descriptor)
+            try:
+                os.fsync(self.descriptor)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as network folders answer
+                    raise
 
     def rename(self, old: str, new: str) -> None:
         old, new = plain_name(old), plain_name(new)
