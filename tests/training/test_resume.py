@@ -235,6 +235,26 @@ def test_a_manifest_of_nobodys_run_is_refused(own, lie):
     assert len(refused) == 2
 
 
+@pytest.mark.parametrize("other", ["schema", "arrays"])
+def test_what_another_version_can_resume_from_is_refused_and_kept(own, other):
+    """It was deleted, and the run began anew: days of training were lost by an upgrade."""
+    path, run = own
+    layout = run.learner.layout
+    for saved in saved_in(path) if other == "schema" else ():
+        with Directory(path) as folder:
+            body = checkpoint.read_manifest(folder, saved.name)
+        (saved / checkpoint.MANIFEST).write_bytes(checkpoint._manifest({**body, "schema": 3}))
+    if other == "arrays":
+        layout = lambda notes: dict(sorted(run.learner.layout(notes).items())[1:])  # noqa: E731
+    kept = ["metrics.csv", *(f"checkpoints/{x.name}/{checkpoint.ARRAYS}" for x in saved_in(path))]
+    before = [(path / name).read_bytes() for name in kept]
+    folder = make_folder(path, run, resume=True)
+    with pytest.raises(ValueError, match=r"160( of another version| has schema 3)"):
+        folder.last_checkpoint(layout)
+    folder.folder.close()
+    assert [(path / name).read_bytes() for name in kept] == before
+
+
 def test_a_resumed_run_still_knows_its_weights(own):
     path, run = own
     about = json.loads((path / "run.json").read_text())

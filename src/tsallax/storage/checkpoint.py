@@ -14,7 +14,7 @@ import numpy as np
 
 from tsallax.storage import tensors
 from tsallax.storage.files import Directory
-from tsallax.storage.reader import read
+from tsallax.storage.reader import is_whole, read
 from tsallax.storage.tables import METRICS, TIMING
 from tsallax.storage.tensors import Digest, Spec
 
@@ -22,6 +22,10 @@ SCHEMA = 2
 FOLDER, ARRAYS, MANIFEST = "checkpoints", "state.safetensors", "manifest.json"
 LONGEST = 1 << 20  # most bytes of a manifest
 KEEP = 2  # number of checkpoints kept per run
+
+
+class OtherVersionError(ValueError):
+    """The checkpoint is whole, but another version of tsallax wrote it, which can read it."""
 
 
 class Saved(NamedTuple):
@@ -89,7 +93,8 @@ def newest(
 ) -> tuple[Saved | None, list[str]]:
     """The newest intact checkpoint of these configurations, and why newer ones were refused.
 
-    Refused checkpoints are deleted.
+    Refused checkpoints are deleted, but none is if the newest whole one is another version's: the
+    run would start anew, and what that version can resume from would be lost.
     """
     saved, refused = None, []
     for name in newest_first(run):
@@ -101,6 +106,8 @@ def newest(
                 raise ValueError(f"checkpoint {name} is of another configuration")
             saved = load(run, name, expected(about["run"]))
             break
+        except OtherVersionError:
+            raise
         except ValueError as error:
             refused.append(str(error))
     drop_after(run, -1 if saved is None else saved.step)
@@ -110,11 +117,17 @@ def newest(
 def load(run: Directory, name: str, expected: Mapping[str, Spec]) -> Saved:
     """Load a checkpoint with exactly the `expected` arrays, else raise a one-line `ValueError`."""
     body = read_manifest(run, name)
+    wanted, kind = Digest(**body["arrays"]), ValueError
     try:
         with run.subfolder(FOLDER) as root, root.subfolder(name) as folder:
-            arrays = read(folder, ARRAYS, expected, Digest(**body["arrays"]))
+            try:
+                arrays = read(folder, ARRAYS, expected, wanted)
+            except ValueError:
+                kind = OtherVersionError if is_whole(folder, ARRAYS, wanted) else ValueError
+                raise
     except (ValueError, OSError) as error:
-        raise ValueError(f"checkpoint {name}: {error}") from None
+        other = " of another version" if kind is OtherVersionError else ""
+        raise kind(f"checkpoint {name}{other}: {error}") from None
     return Saved(body["step"], arrays, body["about"])
 
 
@@ -129,7 +142,8 @@ def read_manifest(run: Directory, name: str) -> dict[str, Any]:
         raise ValueError(f"checkpoint {name} has no whole {MANIFEST}") from None
     if schema != SCHEMA:
         found = str(schema)[:20]
-        raise ValueError(f"checkpoint {name} has schema {found}; this version reads {SCHEMA}")
+        kind = OtherVersionError if whole and type(schema) is int else ValueError
+        raise kind(f"checkpoint {name} has schema {found}; this version reads {SCHEMA}")
     if not whole or not _is_body(body) or name != f"step-{body['step']:012d}":
         raise ValueError(f"checkpoint {name} is damaged: its manifest does not agree")
     return body

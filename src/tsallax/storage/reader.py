@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tsallax.storage.files import Directory
-from tsallax.storage.tensors import Digest, Spec, chunks, header, is_key
+from tsallax.storage.tensors import CHUNK, Digest, Spec, chunks, header, is_key
 
 LONGEST_HEADER = 1 << 24  # bytes
 
@@ -43,6 +43,17 @@ def read(
     if digest.hexdigest() != wanted.sha256:
         raise ValueError(f"{name} is damaged: its sha256 does not agree")
     return arrays
+
+
+def is_whole(folder: Directory, name: str, wanted: Digest) -> bool:
+    """Returns whether the bytes of a file are those that were written, whatever they mean."""
+    digest = hashlib.sha256()
+    with folder.open(name) as file:
+        if os.fstat(file.fileno()).st_size != wanted.size:
+            return False
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest() == wanted.sha256
 
 
 def array_shapes(folder: Directory, name: str) -> dict[str, tuple[int, ...]]:
