@@ -36,6 +36,13 @@ def test_a_finished_run_is_shown_once(finished, capsys):
     assert out.endswith(f"run: done, {in_words(score)}\n")
 
 
+@pytest.mark.parametrize("every", ["-1", "nan", "1e300"])
+def test_a_time_that_nobody_can_wait_is_refused(finished, every, capsys):
+    """It was a traceback, once the first look was over."""
+    assert cli.main(["watch", str(finished), "--every", every]) == 2
+    assert "every must be between 0 and 86,400 seconds" in capsys.readouterr().err
+
+
 def test_one_final_return(finished, tmp_path, capsys):
     """`train`, `watch`, Python and the report: by hand, the mean of the last of three periods."""
     table = pd.read_csv(finished / "metrics.csv")

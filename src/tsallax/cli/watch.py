@@ -17,6 +17,8 @@ from tsallax.training.config import varied
 from tsallax.training.final import folder_scores, in_words
 from tsallax.training.stored_config import read_run
 
+LONGEST = 86_400  # seconds between two looks
+
 
 def run(
     path: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
@@ -32,6 +34,8 @@ def run(
         once: show the present state of the run, then exit.
         env: the run's own environment, if it is `package:Name`, to allow that import.
     """
+    if not 0 <= every <= LONGEST:
+        raise ValueError(f"every must be between 0 and {LONGEST:,} seconds, not {every:g}")
     config = read_run(path, env)[0]
     cells = make_cells(config)
     labels = [cell.label(varied(config)) for cell in cells]
