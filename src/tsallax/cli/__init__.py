@@ -181,7 +181,7 @@ def lasting_output() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # has the lowest free number, which is this one
-    old = sys.stdout or io.TextIOWrapper(io.FileIO(1, "wb", closefd=False))
+    old = sys.stdout or os.fdopen(1, "w", closefd=False)
     raw = LastingOutput(old.fileno(), "wb", closefd=False)
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(raw), old.encoding, old.errors, line_buffering=old.isatty()
