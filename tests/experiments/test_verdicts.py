@@ -190,7 +190,7 @@ def test_verdicts(p, verdict):
     assert decide(PValues(*p)) == verdict
 
 
-# --- What a verdict depends on, and what it would take ----------------------------------------------
+# --- What a verdict depends on, and what it would take --------------------------------------------
 
 
 def test_a_threshold_that_depends_on_one_run():
