@@ -135,7 +135,8 @@ def _too_little(found: Measured) -> str:
 
 
 def _hours(more: float) -> str:
-    return f", {more:.2g} core hours more" if more else ""
+    number = f"{more:,.0f}" if more >= 100 else f"{more:.2g}"
+    return f", {number} core hours more" if more else ""
 
 
 def _needed(found: Measured, primary: bool) -> str:
