@@ -1,15 +1,13 @@
 """Do tsallax's `sb3` runs have the returns of the same algorithms inside Stable-Baselines3?
 
-    python benchmarks/outside_check/compare.py --sb3 FOLDER --tal RUN --tsallis-dqn RUN
+    python benchmarks/outside_check/compare.py --sb3 FOLDER
 
-FOLDER is what sb3_tal.py wrote, the RUNs are folders of `tsallax train CartPole-v1 --algo ...
---choices sb3`. For each algorithm it compares one score per seed between the two libraries, prints
-a table, and writes results.json and the learning curves.
+FOLDER is what sb3_tal.py wrote; our runs are those of the study `readings` with the choices `sb3`,
+from its table in results/. For each algorithm it compares one score per seed between the two
+libraries, prints a table, and writes results.json and the learning curves.
 """
 
-import csv
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +16,17 @@ import tyro
 from permutation import p_value, shift_interval
 
 from tsallax import stats
+from tsallax.experiments import study
+from tsallax.experiments.results import read_provenance, read_table, select
+from tsallax.storage.files import Directory
+from tsallax.training.config import to_json
 
 HERE = Path(__file__).resolve().parent
 FIGURE = HERE.parents[1] / "docs/figures/outside-check.png"
 PERIOD = 1000  # steps per row of metrics.csv: CartPole's target period
 LAST = 20_000  # steps of the final score
+STUDY, SCALE = "readings", "quick"
+LABELS = {"choices": "sb3", "policy": "paper", "q": 2.0}  # of our runs in the study
 ALGORITHMS = {"tal": "TAL", "tsallis-dqn": "Tsallis-DQN"}
 # Settings that both sides record: the name in run.json, the name in about.json.
 SHARED = {
@@ -52,7 +56,6 @@ OWN = {
     "optimiser_eps": 1e-8,
     "entropy": 0.0,
 }
-DEFAULT = {"q", "entropy"}  # written as [] where they have the values above by default
 
 
 class Returns(NamedTuple):
@@ -89,37 +92,37 @@ def read_sb3(folder: Path, algo: str, steps: int) -> Returns:
     return returns
 
 
-def read_tsallax(folders: Sequence[Path], steps: int) -> Returns:
-    """Read the metrics.csv of runs: one row per seed and period, with the mean return."""
-    found: dict[int, list[tuple[int, float, float]]] = {}
-    for folder in folders:
-        with (folder / "metrics.csv").open(newline="") as file:
-            for row in csv.DictReader(file):
-                episodes = float(row["episodes"])
-                total = episodes * float(row["episode_return"]) if episodes else 0.0
-                found.setdefault(int(row["seed"]), []).append((int(row["step"]), episodes, total))
-    expected = list(range(PERIOD, steps + 1, PERIOD))
-    for seed, rows in found.items():
-        if [step for step, _, _ in rows] != expected:
-            raise SystemExit(f"seed {seed} has no row for every {PERIOD} steps to {steps}")
-    table = np.array([[row[1:] for row in found[seed]] for seed in sorted(found)])
-    return Returns(table[..., 0], table[..., 1])
+def read_tsallax(table: Path, algo: str, steps: int) -> Returns:
+    """Read our runs from the table of the study: one row per seed and period."""
+    found = select(read_table(table), algo=algo, **LABELS)
+    if len(found) != 1:
+        raise SystemExit(f"{table} has no runs of {algo} with the choices sb3")
+    (curve,) = found
+    if curve.steps.tolist() != list(range(PERIOD, steps + 1, PERIOD)):
+        raise SystemExit(f"{table} has no row for every {PERIOD} steps to {steps}")
+    episodes = curve.columns["episodes"]
+    return Returns(episodes, np.nan_to_num(curve.columns["episode_return"]) * episodes)
 
 
-def check_same_setting(folder: Path, algo: str, about: dict[str, Any]) -> dict[str, str]:
-    """Refuse runs whose settings differ between the two sides; returns the versions of ours."""
-    run = json.loads((folder / "run.json").read_text())
-    if run["status"] != "done":
-        raise SystemExit(f"{folder} is not finished")
+def configuration(algo: str) -> dict[str, Any]:
+    """The configuration of our runs, as their `run.json` has it."""
+    (config,) = (
+        setting.config
+        for setting in study.settings(study.load(STUDY), SCALE)
+        if setting.labels.items() >= {"algo": algo, **LABELS}.items()
+    )
+    return json.loads(json.dumps(to_json(config)))
+
+
+def check_same_setting(config: dict[str, Any], algo: str, about: dict[str, Any]) -> None:
+    """Refuse runs whose settings differ between the two sides."""
     wanted = {ours: about[theirs] for ours, theirs in SHARED.items()} | OWN | {"algo": algo}
     if about["beta"][algo]:  # without an advantage term, our beta is not used
         wanted["beta"] = about["beta"][algo]
     for name, value in wanted.items():
-        there = run["config"].get(name, "no such setting")
-        default = there == [] and name in DEFAULT
-        if not default and there not in (value, [value]):  # numbers that may be a grid are lists
-            raise SystemExit(f"{folder}: {name} is {there}, and {value} in Stable-Baselines3")
-    return run["versions"]
+        there = config.get(name, "no such setting")
+        if there not in (value, [value]):  # numbers that may be a grid are lists
+            raise SystemExit(f"{algo}: {name} is {there}, and {value} in Stable-Baselines3")
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any]:
@@ -167,8 +170,7 @@ def table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
 
 def main(
     sb3: Path,
-    tal: tuple[Path, ...],
-    tsallis_dqn: tuple[Path, ...],
+    ours: Path = HERE.parents[1] / "results" / SCALE / STUDY,
     results: Path = HERE / "results.json",
     figure: Path = FIGURE,
 ) -> None:
@@ -176,22 +178,23 @@ def main(
 
     Args:
         sb3: folder of sb3_tal.py.
-        tal: folder of our run of TAL, or folders of several with seeds of their own.
-        tsallis_dqn: the same of Tsallis-DQN.
+        ours: folder of the table of our study.
         results: the numbers.
         figure: the learning curves.
     """
     about = json.loads((sb3 / "about.json").read_text())
     warmup, steps = about["learning_starts"], about["steps"]
-    found, curves, versions = {}, {}, {}
-    for algo, folders in zip(ALGORITHMS, (tal, tsallis_dqn), strict=True):
-        for folder in folders:
-            versions = check_same_setting(folder, algo, about) | about["versions"]
-        ours, theirs = read_tsallax(folders, steps), read_sb3(sb3, algo, steps)
-        pairs = [scores(x, warmup, steps) for x in (ours, theirs)]
+    found, curves = {}, {}
+    for algo in ALGORITHMS:
+        check_same_setting(configuration(algo), algo, about)
+        sides = read_tsallax(ours / "metrics.csv", algo, steps), read_sb3(sb3, algo, steps)
+        pairs = [scores(x, warmup, steps) for x in sides]
         found[algo] = {name: compare(*(x[name] for x in pairs)) for name in pairs[0]}
-        curves[ALGORITHMS[algo]] = {"tsallax": ours.curve(), "Stable-Baselines3": theirs.curve()}
+        names = "tsallax", "Stable-Baselines3"
+        curves[ALGORITHMS[algo]] = {n: x.curve() for n, x in zip(names, sides, strict=True)}
     print(table(found))
+    with Directory(ours) as folder:
+        versions = read_provenance(folder)["versions"] | about["versions"]
     setting = {name: value for name, value in about.items() if name != "versions"}
     whole = {"setting": setting, "versions": versions, "scores": found}
     results.write_text(json.dumps(whole, indent=2) + "\n")

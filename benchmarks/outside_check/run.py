@@ -2,7 +2,8 @@
 
     make outside-check
 
-Everything runs on one core, at low priority. Finished runs are kept: the same command resumes.
+Everything runs on one core, at low priority. Finished runs are kept, ours in the table of the study
+`readings`: the same command resumes.
 """
 
 import subprocess
@@ -16,10 +17,10 @@ PEER = HERE.parent / ".peers/sb3/bin/python"
 
 
 def main(out: Path = Path("runs/outside-check"), seeds: int = 5, core: int = 0) -> None:
-    """Train inside Stable-Baselines3 and with tsallax, and compare: about two hours.
+    """Train inside Stable-Baselines3 and with tsallax, and compare: about an hour.
 
     Args:
-        out: folder of the runs.
+        out: folder of the runs in Stable-Baselines3.
         seeds: number of seeds of each algorithm in each library.
         core: the core that everything is pinned to.
     """
@@ -29,26 +30,10 @@ def main(out: Path = Path("runs/outside-check"), seeds: int = 5, core: int = 0) 
         if code := subprocess.run(pinned).returncode:
             sys.exit(code)  # the command has printed the reason
 
-    run(PEER, HERE / "sb3_tal.py", "--out", out / "sb3", "--seeds", seeds)
-    folders = {algo: out / f"tsallax-{algo}" for algo in ("tal", "tsallis-dqn")}
-    for algo, folder in folders.items():
-        train = [sys.executable, "-m", "tsallax", "train"]
-        if (folder / "run.json").exists():
-            run(*train, "--resume", folder)
-        else:
-            setting = [
-                "--preset",
-                "paper",
-                "--choices",
-                "sb3",
-                "--steps",
-                150_000,
-                "--seeds",
-                seeds,
-            ]
-            run(*train, "CartPole-v1", "--algo", algo, *setting, "--out", folder)
-    given = [word for algo, folder in folders.items() for word in (f"--{algo}", folder)]
-    run(sys.executable, HERE / "compare.py", "--sb3", out / "sb3", *given)
+    run(PEER, HERE / "sb3_tal.py", "--out", out, "--seeds", seeds)
+    part = ["--only", "choices=sb3", "q=2", "algo=tal,tsallis-dqn", "--seeds", seeds]
+    run(sys.executable, "-m", "tsallax", "reproduce", "readings", *part)
+    run(sys.executable, HERE / "compare.py", "--sb3", out)
 
 
 if __name__ == "__main__":

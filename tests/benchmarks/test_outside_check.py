@@ -140,9 +140,14 @@ def both_sides(tmp_path):
     """Two periods of 1,000 steps of one seed on either side, the same episodes."""
     (tmp_path / "tal-0.csv").write_text("step,episode_return\n400,10\n1000,20\n1001,30\n")
     (tmp_path / "tal-1.part").write_text("step,episode_return\n400,10\n")  # unfinished
-    (tmp_path / "metrics.csv").write_text(
-        "seed,step,episodes,episode_return\n0,1000,2,15.0\n0,2000,1,30.0\n"
-    )
+    labels, rest = "env,algo,choices,policy,q", "action_gap,max_q,entropy,support,kl,loss,diverged"
+    rows = [
+        f"CartPole-v1,tal,{choices},paper,2,0,{step},{row},1,1,1,1,1,1,-1\n"
+        for choices in ("zoo", "sb3")
+        for step, row in ((1000, "2,15.0"), (2000, "1,30.0"), (3000, "0,"))
+    ]
+    header = f"{labels},seed,step,episodes,episode_return,{rest}\n"
+    (tmp_path / "metrics.csv").write_text(header + "".join(rows))
     return tmp_path
 
 
@@ -151,26 +156,31 @@ class TestReading:
     def test_both_formats_give_the_same_returns(self, both_sides):
         from compare import read_sb3, read_tsallax
 
-        for found in (read_sb3(both_sides, "tal", 2000), read_tsallax([both_sides], 2000)):
-            np.testing.assert_array_equal(found.curve(), [[15, 30]])
-            np.testing.assert_array_equal(found.mean(0, 2000), [20])  # of episodes, not of periods
+        ours = read_tsallax(both_sides / "metrics.csv", "tal", 3000)
+        for found in (read_sb3(both_sides, "tal", 3000), ours):
+            np.testing.assert_array_equal(found.curve(), [[15, 30, 30]])
+            np.testing.assert_array_equal(found.mean(0, 3000), [20])  # of episodes, not of periods
 
-    def test_a_run_that_is_cut_short_is_refused(self, both_sides):
+    def test_runs_that_are_cut_short_or_missing_are_refused(self, both_sides):
         from compare import read_tsallax
 
-        with pytest.raises(SystemExit, match="no row for every 1000 steps to 3000"):
-            read_tsallax([both_sides], 3000)
+        with pytest.raises(SystemExit, match="no row for every 1000 steps to 4000"):
+            read_tsallax(both_sides / "metrics.csv", "tal", 4000)
+        with pytest.raises(SystemExit, match="no runs of dqn"):
+            read_tsallax(both_sides / "metrics.csv", "dqn", 3000)
 
-    @pytest.mark.parametrize("change", [{"loss": "squared"}, {"random_warmup": None}, {"q": [3.0]}])
-    def test_another_setting_is_refused(self, tmp_path, change):
-        from compare import OWN, SHARED, check_same_setting
+    @pytest.mark.parametrize("algo", ["tal", "tsallis-dqn"])
+    @pytest.mark.parametrize(
+        "change",
+        [{}, {"loss": "squared"}, {"random_warmup": None}, {"q": [3.0]}, {"target_period": 2500}],
+    )
+    def test_the_study_has_the_settings_of_the_subclass_and_no_other(self, algo, change):
+        """Those of sb3_tal.py, which cannot be imported without torch, as it records them."""
+        from compare import check_same_setting, configuration
 
-        about = dict.fromkeys(SHARED.values(), 1) | {"beta": {"tal": 0.99}}
-        config = {**dict.fromkeys(SHARED, 1), **OWN, "algo": "tal", "beta": [0.99], "q": []}
-        run = {"status": "done", "versions": {}, "config": config}
-        (tmp_path / "run.json").write_text(json.dumps(run))
-        check_same_setting(tmp_path, "tal", about)
-        run["config"] = config | change
-        (tmp_path / "run.json").write_text(json.dumps(run))
-        with pytest.raises(SystemExit, match="in Stable-Baselines3"):
-            check_same_setting(tmp_path, "tal", about)
+        about = json.loads((ROOT / "benchmarks/outside_check/results.json").read_text())["setting"]
+        config = configuration(algo)
+        check_same_setting(config, algo, about)
+        if change:
+            with pytest.raises(SystemExit, match="in Stable-Baselines3"):
+                check_same_setting(config | change, algo, about)

@@ -57,7 +57,7 @@ def test_without_standard_output_nothing_is_printed_and_nothing_fails():
 def test_a_message_for_a_closed_standard_error_reaches_no_other_file(tmp_path):
     """A file that is opened later would bear its number, and get what is said to the terminal."""
     code = (
-        "import os, sys; from tsallax.cli import lasting_output; lasting_output(); "
+        "import os, sys; from tsallax.cli.output import lasting_output; lasting_output(); "
         "number = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT); os.write(2, b'stopping')"
     )
     path = tmp_path / "metrics.csv"
