@@ -1,15 +1,19 @@
 """The sweep on a real Ray cluster of two nodes: the bits of a local one, whatever is killed."""
 
+import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from support.faults.sweeps import listening, newest, task_workers
+from support.faults.processes import environment
+from support.faults.sweeps import newest, task_workers
 from support.studies import STUDY
 from tsallax.experiments import results, sweep
 from tsallax.experiments.cluster import Ray
@@ -65,15 +69,30 @@ def test_without_ray_the_way_to_it_is_said(monkeypatch):
         Ray()
 
 
+OWN_CLUSTER = """
+import json, os
+from support.faults.sweeps import listening
+from tsallax.experiments.cluster import Ray
+
+executor = Ray(workers=1)
+try:
+    places = sorted(listening())
+    niceness = executor.ray.get(executor.ray.remote(lambda: os.nice(0)).remote())
+finally:
+    executor.close()
+print(json.dumps([places, niceness]))
+"""
+
+
 @pytest.mark.slow
-def test_ones_own_cluster_listens_here_only_and_has_the_priority_of_the_sweep():
-    """Ray adds 15 to the niceness: beside any other work the tasks would get no time."""
-    executor = Ray(workers=1)
-    try:
-        places = listening()
-        niceness = executor.ray.get(executor.ray.remote(lambda: os.nice(0)).remote())
-    finally:
-        executor.close()
+def test_ones_own_cluster_listens_here_only_and_has_the_priority_of_the_sweep(tmp_path):
+    """Ray adds 15 to the niceness: beside any other work the tasks would get no time.
+
+    In a process of its own, as Ray reads where to listen when it is imported.
+    """
+    script = [sys.executable, "-c", OWN_CLUSTER]
+    done = subprocess.run(script, stdout=subprocess.PIPE, env=environment(tmp_path), check=True)
+    places, niceness = json.loads(done.stdout.splitlines()[-1])
     assert places
     assert [place for place in places if not place.startswith("127.")] == []
     assert niceness == os.nice(0)
