@@ -142,6 +142,19 @@ def test_a_key_that_is_there_twice_is_damage(finished, tmp_path, capsys):
         assert "damaged run.json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"stopped": "x"}, {"stopped": {"0": 1}}, {"versions": []}, {"versions": {"jax": None}}],
+)
+def test_versions_and_reasons_are_texts(finished, tmp_path, change):
+    """A sweep collects them from run folders: what is no text ended it with a traceback."""
+    path = shutil.copytree(finished, tmp_path / "run")
+    about = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(about | change))
+    with pytest.raises(ValueError, match=r"has a damaged run\.json"):
+        read_about(path)
+
+
 def test_a_run_json_without_end_is_not_read(tmp_path):
     with (tmp_path / "run.json").open("wb") as file:
         file.truncate(1 << 40)

@@ -129,7 +129,7 @@ def write_about(
     here = [job for job in done if job.done()]
     archived = set(done) - set(here)
     before: Mapping[str, Any] = archive.about if archive and archived else {}
-    found = [read_about(job.path).everything["versions"] for job in here]
+    found = [read_about(job.path).everything.get("versions", {}) for job in here]
     found += [before["versions"]] if before else []
     names = dict.fromkeys(name for versions in found for name in versions)
     share = sum(job.steps for job in archived) / max(1, before.get("environment steps", 1))

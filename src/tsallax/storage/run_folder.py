@@ -254,7 +254,7 @@ def status(path: Path, config: Mapping[str, Any]) -> str | None:
 
 
 def read_about(path: Path) -> About:
-    """Read `run.json`; only its schema and status are checked."""
+    """Read `run.json`; only its schema and status, and the texts of all runs, are checked."""
     if not path.is_dir():
         raise FileNotFoundError(f"there is no folder {path}")
     with Directory(path) as folder:
@@ -265,9 +265,12 @@ def read_about(path: Path) -> About:
         try:
             about = json.loads(folder.read(RUN, LONGEST), object_pairs_hook=_without_duplicates)
             schema, config, state = about["schema"], about["config"], about["status"]
+            texts = [*about.get("versions", {}).values(), *about.get("stopped", {}).values()]
             if not isinstance(config, dict) or state not in STATUS or type(schema) is not int:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(f"{path} has a damaged {RUN}") from None
     if schema not in READABLE:
         versions = about.get("versions")
