@@ -48,6 +48,13 @@ def test_the_scale_of_minatar_is_fixed():
         assert own.games("fig7", "tal").strata[0] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("random", [475.0, 500.0])
+def test_random_play_that_solves_an_environment_leaves_no_scale(random):
+    tables = {"random": [curve(random, algo="dqn", env="CartPole-v1")], "fig1": fig1()}
+    found = find(c1(), "CartPole-v1, weight alpha", Evidence({"long": tables}))
+    assert found.reason == "random actions solve CartPole-v1 in these results: there is no scale"
+
+
 def test_every_environment_of_a_claim_has_its_place_on_the_scale():
     """Random play is measured at every scale, and there is a reference."""
     figures = {name for claim in TESTED for name in claim.figure.split(", ")}

@@ -169,6 +169,8 @@ class Scale:
         solved = REFERENCE.get(env, solved_return(env))
         if solved is None:
             raise Missing(f"{env} has no return that counts as solved")
+        if not self.random[env] < solved:
+            raise Missing(f"random actions solve {env} in these results: there is no scale")
         return self.random[env], float(solved)
 
     def environments(self, study: str) -> list[str]:
