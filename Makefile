@@ -65,7 +65,7 @@ bench: $(CORE)  ## speed, as ratios within one run; needs a quiet machine
 bench-peers: $(TEST) $(PEERS)/sb3/.ready $(PEERS)/rejax/.ready  ## speed against other libraries
 	$(BIN)/python benchmarks/peers/run.py $(OPTIONS)
 
-outside-check: $(TEST) $(PEERS)/sb3/.ready  ## returns against TAL inside Stable-Baselines3, hours
+outside-check: $(TEST) $(PEERS)/sb3/.ready  ## returns against TAL inside Stable-Baselines3, half an hour
 	$(BIN)/python benchmarks/outside_check/run.py $(OPTIONS)
 
 $(PEERS)/%/.ready: benchmarks/peers/%.txt
