@@ -81,7 +81,7 @@ PARTS = {
         Task("workers of a local sweep", "sweeps.on_this_machine", 25),
         Task("workers of a Ray cluster", "sweeps.on_ray", 25),
     ],
-    "soak": [Task(f"memory: {x}", "soak.soak", 60, x) for x in (*COMPILED, *HOST)],
+    "soak": [Task(f"memory: {x}", "soak.soak", 180, x) for x in (*COMPILED, *HOST)],
     "numbers": [
         Task("one seed of 8 poisoned", "numbers.poisoned_seed"),
         Task("cost of a checkpoint", "numbers.save_costs"),

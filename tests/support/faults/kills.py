@@ -90,6 +90,7 @@ def pipes(count: int, root: Path) -> str:
 
 def interrupts(count: int, root: Path) -> str:
     """SIGINT while Python starts and imports: a line or nothing, never a traceback."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     command = [sys.executable, "-m", "tsallax", "train", *LEARNERS["replay"].words(400)]
     own = environment(root / "cache")
     begin = time.monotonic()

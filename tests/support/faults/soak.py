@@ -19,7 +19,10 @@ def resident(pid: int) -> int:
 
 
 def soak(name: str, seconds: int, root: Path) -> str:
-    """A run of so many seconds: the slope of its memory, without its first third."""
+    """A run of so many seconds: the slope of its memory over the second half.
+
+    In its first minute or so a process still takes some megabytes more, and then no more.
+    """
     learner = LEARNERS[name]
     words = learner.words(2 * 10**9, eval_every=10**6, save_seconds=2, save_steps=1)
     warm()
@@ -33,7 +36,7 @@ def soak(name: str, seconds: int, root: Path) -> str:
         assert child.wait(EVERY) is None, (root / "log").read_text()[-500:]
     child.end()
     periods = len(table.read_text().splitlines()) - 1
-    t, memory = np.array(seen[len(seen) // 3 :]).T
+    t, memory = np.array(seen[len(seen) // 2 :]).T
     slope = np.polyfit(t, memory, 1)[0]
     share = slope / memory.mean()
     assert share < MOST, f"{slope / 1e3:.1f} kB/s of {memory.mean() / 1e6:.0f} MB"
