@@ -265,11 +265,12 @@ def read_about(path: Path) -> About:
         try:
             about = json.loads(folder.read(RUN, LONGEST), object_pairs_hook=_without_duplicates)
             schema, config, state = about["schema"], about["config"], about["status"]
-            texts = [*about.get("versions", {}).values(), *about.get("stopped", {}).values()]
             if not isinstance(config, dict) or state not in STATUS or type(schema) is not int:
                 raise ValueError
-            if not all(isinstance(text, str) for text in texts):
-                raise ValueError
+            if schema in READABLE:  # else its fields may be others
+                texts = [*about.get("versions", {}).values(), *about.get("stopped", {}).values()]
+                if not all(isinstance(text, str) for text in texts):
+                    raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(f"{path} has a damaged {RUN}") from None
     if schema not in READABLE:
