@@ -254,7 +254,7 @@ def status(path: Path, config: Mapping[str, Any]) -> str | None:
 
 
 def read_about(path: Path) -> About:
-    """Read `run.json`; its schema, status, versions and reasons of stopped cells are checked."""
+    """Read `run.json`; only its schema, status, versions and reasons of stops are checked."""
     if not path.is_dir():
         raise FileNotFoundError(f"there is no folder {path}")
     with Directory(path) as folder:

@@ -176,8 +176,8 @@ class Config:
                            aliases=("--duelling",))
 
     loop: Literal["compiled", "host"] = option(
-        "environment", "Where the environment runs: compiled with the learner, the default wherever "
-        "that is possible, or on the host.")
+        "environment", "Where the environment runs: compiled with the learner, if possible the "
+        "default, or on the host.")
     stack: int = option("environment", "Frames per observation, on the host; 0 for no stacking.",
                         rule=NOT_NEGATIVE)
     env_timeout: float = option("environment", "Seconds a host environment may take for a step; 0 "
